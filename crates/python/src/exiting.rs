@@ -6,8 +6,8 @@ use pyo3::prelude::*;
 /// A base for what is held by a `with` block. Python runs signal handlers when a function in Python
 /// begins, before its first statement: an `__exit__` in Python would then give back nothing.
 ///
-/// Has `_count()`, which says how much is held, and `_exit(kind, count)`, which gives back the last of so
-/// much, unless that was done.
+/// Has `_count()`, which says how much is held, and `_exit(error, count)`, which gives back the last of so
+/// much, unless that was done; `error` is what ended the block.
 #[pyclass(subclass, frozen, module = "tenure._native")]
 pub(crate) struct ExitsAlways;
 
@@ -24,13 +24,13 @@ impl ExitsAlways {
 
     fn __exit__(
         slf: &Bound<'_, Self>,
-        kind: &Bound<'_, PyAny>,
-        _error: &Bound<'_, PyAny>,
+        _kind: &Bound<'_, PyAny>,
+        error: &Bound<'_, PyAny>,
         _trace: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
         let mut interrupt = None;
         let count = once_more(slf.py(), &mut interrupt, || slf.call_method0("_count"))?;
-        once_more(slf.py(), &mut interrupt, || slf.call_method1("_exit", (kind, &count)))?;
+        once_more(slf.py(), &mut interrupt, || slf.call_method1("_exit", (error, &count)))?;
         interrupt.map_or(Ok(()), Err)
     }
 }

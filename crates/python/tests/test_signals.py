@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import select
 import signal
-import textwrap
 import threading
 from pathlib import Path
 from typing import Any
@@ -148,20 +147,30 @@ def is_interrupted(program: Program) -> bool:
     return bool(select.select([output], [], [], 0.2)[0])
 
 
-def test_an_interrupt_leaves_nothing_held() -> None:
-    code = """
-        import random, signal, time, tenure
-        lock = tenure.lock("x")
-        for number in range(300):
-            try:
-                signal.setitimer(signal.ITIMER_REAL, random.uniform(0.00005, 0.004))
-                while True:
-                    with lock:
-                        pass
-            except KeyboardInterrupt:
+# What is interrupted, and how it is taken afterwards.
+BLOCKS = {
+    "lock": ("lock", "tenure.open().lock('x', timeout=20)"),
+    "filelock": ("filelock", "FileLock('f.lock', timeout=20)"),
+    "update": ("update", "tenure.update_json('n.json', timeout=20)"),
+}
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+def test_an_interrupt_leaves_nothing_held(block: str) -> None:
+    interrupted, afterwards = BLOCKS[block]
+    run(f"""
+import random, signal, tenure
+from tenure.filelock import FileLock
+signal.signal(signal.SIGALRM, signal.default_int_handler)
+lock, filelock, update = tenure.lock("x"), FileLock("f.lock"), tenure.update_json("n.json")
+for number in range(300):
+    try:
+        signal.setitimer(signal.ITIMER_REAL, random.uniform(0.00005, 0.004))
+        while True:
+            with {interrupted}:
                 pass
-            with tenure.open().lock("x", timeout=20):
-                pass
-    """
-    start = "import signal\nsignal.signal(signal.SIGALRM, signal.default_int_handler)\n"
-    run(start + textwrap.dedent(code))
+    except KeyboardInterrupt:
+        pass
+    with {afterwards}:
+        pass
+""")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import os
-from typing import Any, Callable, Optional, Tuple, Type, Union
+from typing import Any, Callable, Optional, Tuple, Union
 
 from . import _greenlets, _native, _own_holds, _request
 from ._held import Held
@@ -106,14 +106,14 @@ class JsonUpdate(_native.ExitsAlways):
         """Whether the file is held; see `ExitsAlways`."""
         return 0 if self._hold is None else 1
 
-    def _exit(self, kind: Optional[Type[BaseException]], count: int) -> None:
+    def _exit(self, error: Optional[BaseException], count: int) -> None:
         """Replaces the file, unless the block raised or this was begun; see `ExitsAlways`."""
         if self._hold is None or self._update is None:
             if count:
                 return
             raise RuntimeError("the file is not held")
         try:
-            if kind is None and not self._is_leaving:
+            if error is None and not self._is_leaving:
                 self._is_leaving = True
                 text = json.dumps(self._data, indent=self._indent, ensure_ascii=False) + "\n"
                 held, _ = self._hold

@@ -6,7 +6,7 @@ import functools
 import inspect
 import json
 import threading
-from typing import Any, Callable, Dict, List, Optional, Tuple, Type, TypeVar, cast
+from typing import Any, Callable, Dict, List, Optional, Tuple, TypeVar, cast
 
 from . import _greenlets, _native, _own_holds, _request
 from ._held import Held
@@ -159,7 +159,7 @@ class Lock(_native.ExitsAlways):
         """How much this thread holds by this object; see `ExitsAlways`."""
         return len(self._holds.get(threading.get_ident(), []))
 
-    def _exit(self, kind: Optional[Type[BaseException]], count: int) -> None:
+    def _exit(self, error: Optional[BaseException], count: int) -> None:
         """Gives back what was taken last, unless that was done; see `ExitsAlways`."""
         if self._count() < count:
             return
@@ -167,7 +167,7 @@ class Lock(_native.ExitsAlways):
             self.release()
         except Exception:
             # What ended the block matters more than how the lock ended.
-            if kind is None:
+            if error is None:
                 raise
 
     def __repr__(self) -> str:

@@ -22,7 +22,6 @@ import threading
 import time
 import warnings
 import weakref
-from types import TracebackType
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -32,7 +31,6 @@ from typing import (
     List,
     Optional,
     Tuple,
-    Type,
     TypeVar,
     Union,
 )
@@ -97,7 +95,7 @@ class Timeout(TimeoutError):
         return self._lock_file
 
 
-class AcquireReturnProxy(Generic[L]):
+class AcquireReturnProxy(_native.ExitsAlways, Generic[L]):
     """What `acquire` returns: leaving its block releases the lock."""
 
     def __init__(self, lock: L) -> None:
@@ -106,13 +104,11 @@ class AcquireReturnProxy(Generic[L]):
     def __enter__(self) -> L:
         return self.lock
 
-    def __exit__(
-        self,
-        kind: Optional[Type[BaseException]],
-        error: Optional[BaseException],
-        trace: Optional[TracebackType],
-    ) -> None:
-        self.lock._release_in_context(error)
+    def _count(self) -> int:
+        return self.lock._count()
+
+    def _exit(self, error: Optional[BaseException], count: int) -> None:
+        self.lock._exit(error, count)
 
 
 class _Hold:
@@ -236,7 +232,7 @@ class _Singletons(type):
         return {name: value for name, value in kwargs.items() if name not in unknown}
 
 
-class BaseFileLock(contextlib.ContextDecorator, metaclass=_Singletons):
+class BaseFileLock(_native.ExitsAlways, contextlib.ContextDecorator, metaclass=_Singletons):
     """A lock on a file, re-entrant for each object."""
 
     _instances: "weakref.WeakValueDictionary[str, BaseFileLock]"
@@ -413,8 +409,10 @@ class BaseFileLock(contextlib.ContextDecorator, metaclass=_Singletons):
             warnings.warn(message, DeprecationWarning, stacklevel=2)
             poll_interval = poll_intervall
         wait = self._wait(timeout, poll_interval, blocking, cancel_check)
+        # Made before, so that Ctrl-C does not come between taking the lock and returning.
+        proxy = AcquireReturnProxy(self)
         self._acquire_within(wait)
-        return AcquireReturnProxy(self)
+        return proxy
 
     def _wait(
         self,
@@ -436,27 +434,32 @@ class BaseFileLock(contextlib.ContextDecorator, metaclass=_Singletons):
         return _Wait(self.lock_file, limit, blocks, interval, cancel_check, self._scope())
 
     def _acquire_within(self, wait: "_Wait") -> None:
-        with self._admitted(wait):
-            hold = self._hold()
-            if hold.descriptor is None:
+        if self._is_thread_local:
+            self._acquire_level(wait)
+            return
+        # One thread at a time takes or gives back what is shared.
+        while not self._gate.acquire(timeout=wait.step()):
+            wait.give_up_if_due()
+        try:
+            self._acquire_level(wait)
+        finally:
+            self._gate.release()
+
+    def _acquire_level(self, wait: "_Wait") -> None:
+        hold = self._hold()
+        is_first = hold.descriptor is None
+        try:
+            if is_first:
                 self._take(hold, wait)
             else:
                 # A relative path in a folder that is gone is refused, also if it is held.
                 os.path.abspath(self.lock_file)
             hold.counter += 1
-
-    @contextlib.contextmanager
-    def _admitted(self, wait: "_Wait") -> Any:
-        """Lets one thread at a time take or give back what is shared."""
-        if self._is_thread_local:
-            yield
-            return
-        while not self._gate.acquire(timeout=wait.step()):
-            wait.give_up_if_due()
-        try:
-            yield
-        finally:
-            self._gate.release()
+        except BaseException:
+            # Ctrl-C just after it was taken.
+            if is_first and hold.descriptor is not None:
+                self._give_back(hold)
+            raise
 
     def _take(self, hold: _Hold, wait: "_Wait") -> None:
         path = _canonical(self.lock_file)
@@ -532,13 +535,14 @@ class BaseFileLock(contextlib.ContextDecorator, metaclass=_Singletons):
         self.acquire()
         return self
 
-    def __exit__(
-        self,
-        kind: Optional[Type[BaseException]],
-        error: Optional[BaseException],
-        trace: Optional[TracebackType],
-    ) -> None:
-        self._release_in_context(error)
+    def _count(self) -> int:
+        """How often this thread has it, or all threads; see `ExitsAlways`."""
+        return self.lock_counter
+
+    def _exit(self, error: Optional[BaseException], count: int) -> None:
+        """Gives back the last level, unless that was done; see `ExitsAlways`."""
+        if self.lock_counter >= count:
+            self._release_in_context(error)
 
     def _release_in_context(self, error: Optional[BaseException]) -> Any:
         try:
