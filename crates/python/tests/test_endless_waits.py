@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import functools
 import os
 import threading
 import warnings
 from pathlib import Path
-from typing import AsyncIterator, Iterator, Optional
+from typing import Any, AsyncIterator, Callable, Iterator, List, Optional
 
 import pytest
 from helpers import Program, until
 
 import tenure
+from tenure.filelock import FileLock
 
 
 def test_another_lock_object_of_the_same_thread_is_refused() -> None:
@@ -285,6 +288,61 @@ def test_generators_are_refused_by_the_decorators() -> None:
             tenure.locked("x")(function)
         with pytest.raises(TypeError, match="runs after it was called"):
             tenure.aio.locked("x")(function)  # type: ignore[type-var]
+
+
+def test_what_runs_after_the_call_is_refused() -> None:
+    started = []
+
+    @contextlib.contextmanager
+    def block() -> Iterator[None]:
+        started.append("block")
+        yield
+
+    @contextlib.asynccontextmanager
+    async def later_block() -> AsyncIterator[None]:
+        started.append("later block")
+        yield
+
+    def numbers() -> Iterator[int]:
+        started.append("numbers")
+        yield 1
+
+    async def later() -> None:
+        started.append("later")
+
+    class Numbers:
+        def __call__(self) -> Iterator[int]:
+            return numbers()
+
+    class Generator:
+        def __call__(self) -> Iterator[int]:
+            yield 1
+
+    class Later:
+        async def __call__(self, job: Any = None) -> None:
+            started.append("called")
+
+    decorators: List[Callable[[Any], Any]] = [tenure.locked("x"), FileLock("f.lock")]
+    for locked in decorators:
+        # When decorating.
+        for function in (numbers, functools.partial(numbers), later, Generator(), Later()):
+            with pytest.raises(TypeError):
+                locked(function)
+        # As soon as it shows.
+        for shows in (block, later_block, Numbers(), lambda: numbers(), lambda: later()):
+            with pytest.raises(TypeError, match="runs after it was called"):
+                locked(shows)()
+        assert locked(lambda: [1])() == [1]
+    assert started == []
+    assert not tenure.lock("x").locked() and not FileLock("f.lock").is_locked
+
+    # That is held while it runs.
+    asyncio.run(tenure.aio.locked("x")(Later())())
+    assert started == ["called"]
+
+    q = tenure.Tasks()
+    q.add("one")
+    assert q.worker()(Later()).run() == tenure.Report(completed=1)
 
 
 def test_a_loss_is_learned_within_seconds_of_a_long_lease() -> None:

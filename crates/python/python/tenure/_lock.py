@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import json
 import threading
 from typing import Any, Callable, Dict, List, Optional, Tuple, TypeVar, cast
 
-from . import _greenlets, _native, _own_holds, _request
+from . import _callables, _greenlets, _native, _own_holds, _request
 from ._held import Held
 from .errors import Busy, Deadlock, Timeout, busy
 
@@ -175,21 +174,15 @@ class Lock(_native.ExitsAlways):
         return f"<tenure.Lock {_request.shown(self._wanted)} {state}>"
 
 
-def refuse_generator(function: Callable[..., Any]) -> None:
-    """Refuses what runs only after the call has returned, when nothing would be held any more."""
-    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
-        raise TypeError("a generator runs after it was called: use `with tenure.lock(...)` inside it")
-
-
 def decorate(lock: Callable[[], Lock], on_busy: str) -> Callable[[F], F]:
     """A decorator that holds the lock while the function runs."""
     if on_busy not in ("raise", "skip"):
         raise ValueError('on_busy is "raise" or "skip"')
 
     def decorator(function: F) -> F:
-        if inspect.iscoroutinefunction(function):
+        if _callables.is_coroutine_function(function):
             raise TypeError("use tenure.aio.locked for a coroutine function")
-        refuse_generator(function)
+        _callables.refuse_generator(function)
 
         @functools.wraps(function)
         def wrapper(*args: Any, **kwargs: Any) -> Any:
@@ -202,6 +195,7 @@ def decorate(lock: Callable[[], Lock], on_busy: str) -> Callable[[F], F]:
                 raise
             try:
                 result = function(*args, **kwargs)
+                _callables.refuse_later(result)
             except BaseException:
                 try:
                     own.release()

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-import inspect
 import json
 import threading
 import traceback
 from typing import TYPE_CHECKING, Any, Callable, List, Optional
 
-from . import _greenlets, _native
+from . import _callables, _greenlets, _native
 from ._asyncio import call
 from .errors import Lost
 
@@ -50,7 +49,7 @@ class Worker:
         if workers < 1:
             raise ValueError("there must be at least one worker")
         self.function = function
-        self.is_async = inspect.iscoroutinefunction(function)
+        self.is_async = _callables.is_coroutine_function(function)
         self._runner = runner
         self._job = job
         self._workers = workers

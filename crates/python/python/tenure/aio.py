@@ -10,10 +10,9 @@ import functools
 from types import TracebackType
 from typing import Any, Awaitable, Callable, Dict, List, Optional, Tuple, Type, TypeVar, cast
 
-from . import _own_holds, _request, _store
+from . import _callables, _own_holds, _request, _store
 from ._asyncio import call
 from ._held import Held
-from ._lock import refuse_generator
 from .errors import Busy, Deadlock, Timeout, busy
 
 __all__ = ["Lock", "lock", "locked", "paths", "slots"]
@@ -183,8 +182,8 @@ def locked(
         raise ValueError('on_busy is "raise" or "skip"')
 
     def decorator(function: F) -> F:
-        refuse_generator(function)
-        what = operation or function.__name__
+        _callables.refuse_generator(function)
+        what = operation or getattr(function, "__name__", None)
 
         @functools.wraps(function)
         async def wrapper(*args: Any, **kwargs: Any) -> Any:
@@ -206,6 +205,7 @@ def locked(
                 raise
             try:
                 result = await function(*args, **kwargs)
+                _callables.refuse_later(result)
             except BaseException:
                 try:
                     await own.release()

@@ -13,6 +13,7 @@ import contextlib
 import decimal
 import errno
 import fcntl
+import functools
 import inspect
 import logging
 import math
@@ -33,9 +34,10 @@ from typing import (
     Tuple,
     TypeVar,
     Union,
+    cast,
 )
 
-from . import _greenlets, _native, _request, _store
+from . import _callables, _greenlets, _native, _request, _store
 from .errors import StoreUnavailable
 
 if TYPE_CHECKING:
@@ -66,6 +68,7 @@ _UNSET_FILE_MODE = -1
 #: What the kernel says where another holds the lock.
 _CONTENTION = {errno.EACCES, errno.EAGAIN, errno.EWOULDBLOCK}
 
+F = TypeVar("F", bound=Callable[..., Any])
 L = TypeVar("L", bound="BaseFileLock")
 
 
@@ -530,6 +533,21 @@ class BaseFileLock(_native.ExitsAlways, contextlib.ContextDecorator, metaclass=_
                 self._thread_holds.pop(ident, None)
 
     # Blocks.
+
+    def __call__(self, func: F) -> F:
+        """Holds the lock while a function runs. A function that runs after the call is refused."""
+        if _callables.is_coroutine_function(func):
+            raise TypeError("a coroutine runs after it was called: hold the lock inside it")
+        _callables.refuse_generator(func)
+
+        @functools.wraps(func)
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            with self:
+                result = func(*args, **kwargs)
+                _callables.refuse_later(result)
+                return result
+
+        return cast(F, wrapper)
 
     def __enter__(self: L) -> L:
         self.acquire()
