@@ -4,12 +4,16 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use serde_json::{Value, json};
+use std::error::Error as _;
+use std::io;
+use std::path::Path;
 use tenure::Error;
 use tenure::core::rules::tasks::{AddError, EditError};
 use tenure::file::FileError;
 use tenure::locate::DiscoverError;
-use tenure::place::{PathError, PlaceError};
+use tenure::place::{self, PathError, PlaceError, PlaceKind, Surroundings};
 use tenure::store::StoreError;
+use tenure::url::StoreUrl;
 
 /// An error on its way to Python: the name of its class, and what that is made of.
 pub(crate) struct Failure {
@@ -87,12 +91,44 @@ impl From<StoreError> for Failure {
     }
 }
 
-impl From<DiscoverError> for Failure {
-    fn from(error: DiscoverError) -> Failure {
-        match error {
+impl Failure {
+    /// Why the store of this folder was not opened.
+    pub(crate) fn of_discovery(error: DiscoverError, folder: Option<&Path>) -> Failure {
+        let lacks_home = lacks_home(&error, folder);
+        let failure = match error {
             DiscoverError::Open(error) => error.into(),
             error => Failure::new("StoreUnavailable", error.to_string()),
-        }
+        };
+        if lacks_home { Failure { class: "NoHome", ..failure } } else { failure }
+    }
+}
+
+/// Whether no store was chosen, none is around the folder, and there is no home that this process may
+/// use.
+fn lacks_home(error: &DiscoverError, folder: Option<&Path>) -> bool {
+    if std::env::var_os("TENURE_STORE").is_some_and(|store| !store.is_empty()) {
+        return false;
+    }
+    let Some(folder) = folder.map(Path::to_owned).or_else(|| std::env::current_dir().ok()) else {
+        return false;
+    };
+    let surroundings = Surroundings::of_process(folder);
+    let place = place::find(&surroundings);
+    if place.as_ref().is_ok_and(|place| place.kind != PlaceKind::User) {
+        return false;
+    }
+    match error {
+        DiscoverError::Place(PlaceError::NoHome { .. }) => true,
+        DiscoverError::Place(PlaceError::NotWritable { .. } | PlaceError::ReadOnly { .. }) => true,
+        // Settings in another user's home.
+        DiscoverError::Config(error) => error
+            .source()
+            .and_then(|source| source.downcast_ref::<io::Error>())
+            .is_some_and(|source| source.kind() == io::ErrorKind::PermissionDenied),
+        // Another store than that of the home was chosen by settings.
+        DiscoverError::Open(Error::Store(StoreError::Unavailable { store, .. })) => place
+            .is_ok_and(|place| *store == StoreUrl::Sqlite { path: place.database() }.to_string()),
+        _ => false,
     }
 }
 

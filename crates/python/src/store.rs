@@ -249,7 +249,9 @@ impl Store {
             match (url, folder) {
                 (Some(url), _) => Client::open_with(builder, &url).map_err(Failure::from),
                 (None, folder) => {
-                    Client::discover_with(builder, folder.as_deref()).map_err(Failure::from)
+                    let folder = folder.as_deref();
+                    Client::discover_with(builder, folder)
+                        .map_err(|error| Failure::of_discovery(error, folder))
                 }
             }
         });

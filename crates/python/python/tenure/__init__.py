@@ -203,9 +203,10 @@ def update_json(
     The file is replaced in one step when the block ends, and left as it is if the block raises, if the
     lease was lost (`Lost`), or if another program changed it meanwhile (`FileChanged`). A missing file
     begins as `default`, or as an empty dictionary. `backup` is a suffix under which the old content is kept.
+    Where there is no store for lack of a home, a lock file beside the file excludes others like it.
     """
     return _files.JsonUpdate(
-        lambda: _store.of_file(path)._native,
+        lambda: _store.of_file_if_any(path),
         path,
         default=default,
         timeout=timeout,

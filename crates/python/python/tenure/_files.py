@@ -5,11 +5,15 @@ from __future__ import annotations
 import copy
 import json
 import os
-from typing import Any, Callable, Optional, Tuple, Union
+import time
+from typing import TYPE_CHECKING, Any, Callable, Optional, Tuple, Union
 
 from . import _greenlets, _native, _own_holds, _request
 from ._held import Held
 from .errors import Busy, FileError, TenureError, Timeout, busy
+
+if TYPE_CHECKING:
+    from ._homeless import FileExclusion
 
 Path = Union[str, "os.PathLike[str]"]
 
@@ -19,7 +23,7 @@ class JsonUpdate(_native.ExitsAlways):
 
     def __init__(
         self,
-        store: Callable[[], _native.Store],
+        store: Callable[[], Optional[_native.Store]],
         path: Path,
         *,
         default: Any,
@@ -39,6 +43,8 @@ class JsonUpdate(_native.ExitsAlways):
         self._operation = operation
         #: The hold of the file, and by whom it was taken.
         self._hold: Optional[Tuple[Held, object]] = None
+        #: What excludes other processes where there is no store.
+        self._exclusion: Optional[FileExclusion] = None
         self._update: Optional[_native.FileUpdate] = None
         self._data: Any = None
         #: Whether replacing the file was begun: after Ctrl-C it is not done once more.
@@ -58,15 +64,17 @@ class JsonUpdate(_native.ExitsAlways):
 
     def _take(self, path: str) -> None:
         """Holds the file, waiting for it."""
-        store, limit = self._store(), _request.patience(True, self._timeout)
+        begun, limit = time.monotonic(), _request.patience(True, self._timeout)
         operation = self._operation or f"update {os.path.basename(self._path)}"
-        only = store.only_resource
-        wanted = _request.make(
-            [] if only is None else [only],
-            file=path if only is None else None,
-            operation=operation,
-            ttl=self._ttl,
-        )
+        store, exclusion = self._store(), None
+        if store is None:
+            # Few programs need it.
+            from . import _homeless
+
+            store, exclusion = _homeless.store(), _homeless.FileExclusion(path)
+            wanted = _homeless.wanted(path, operation, self._ttl)
+        else:
+            wanted = _wanted(store, path, operation, self._ttl)
         keeps = [] if limit == 0 else _own_holds.kept_by_thread()
         answer = None
         try:
@@ -76,8 +84,18 @@ class JsonUpdate(_native.ExitsAlways):
             held = Held(answer)
             self._hold = held, held._take()
             _own_holds.add(store, wanted, held)
+            if exclusion is not None:
+                waited = time.monotonic() - begun
+                if not exclusion.acquire(None if limit is None else max(limit - waited, 0.0)):
+                    message = f"{self._path} is updated by another process"
+                    waited = time.monotonic() - begun
+                    kind = Busy if limit == 0 else Timeout
+                    raise kind(message, resource=self._path, waited=waited)
+                self._exclusion = exclusion
         except BaseException:
             # Ctrl-C just after it was taken.
+            if exclusion is not None:
+                exclusion.release()
             self._hold = None
             if answer is not None and not isinstance(answer, str):
                 answer.release()
@@ -93,6 +111,9 @@ class JsonUpdate(_native.ExitsAlways):
 
     def _give_back(self) -> None:
         """Gives back the file. Can be done again after Ctrl-C."""
+        if self._exclusion is not None:
+            self._exclusion.release()
+            self._exclusion = None
         if self._hold is not None:
             held, taker = self._hold
             try:
@@ -125,6 +146,15 @@ class JsonUpdate(_native.ExitsAlways):
 
     def __repr__(self) -> str:
         return f"<tenure.update_json {self._path!r}>"
+
+
+def _wanted(
+    store: _native.Store, path: str, operation: str, ttl: Optional[float]
+) -> _request.Wanted:
+    """What to hold for a file: its path, or the single lock of the folder."""
+    only = store.only_resource
+    names, file = ([], path) if only is None else ([only], None)
+    return _request.make(names, file=file, operation=operation, ttl=ttl)
 
 
 def append_line(path: Path, line: Any, *, timeout: Optional[float], sync: bool) -> None:

@@ -10,7 +10,7 @@ from typing import Any, Callable, Dict, List, Optional, TypeVar
 from . import _files, _greenlets, _native, _request
 from ._lock import Lock, decorate
 from ._tasks import Tasks
-from .errors import FileError
+from .errors import FileError, NoHome
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -293,6 +293,14 @@ def of_file(path: _files.Path) -> Store:
         if folder not in _by_folder:
             _by_folder[folder] = open(folder=folder)
         return _by_folder[folder]
+
+
+def of_file_if_any(path: _files.Path) -> Optional[_native.Store]:
+    """The store for a file; `None` where it would be in a home that cannot be used."""
+    try:
+        return of_file(path)._native
+    except NoHome:
+        return None
 
 
 def append_line(path: _files.Path, line: Any, *, timeout: Optional[float], sync: bool) -> None:

@@ -12,6 +12,7 @@ __all__ = [
     "FileError",
     "InvalidRequest",
     "Lost",
+    "NoHome",
     "NoSuchTask",
     "StoreError",
     "StoreGone",
@@ -94,6 +95,10 @@ class StoreError(TenureError):
 
 class StoreUnavailable(StoreError):
     """The store cannot be reached or is too busy. Nothing was written; trying again may help."""
+
+
+class NoHome(StoreUnavailable):
+    """The store would be in the user's home, which is missing or cannot be written to."""
 
 
 class StoreGone(StoreError):
