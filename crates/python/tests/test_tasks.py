@@ -215,6 +215,7 @@ BAD_RESULTS: Dict[str, Callable[[], Any]] = {
     "loop": lambda: loop(),
     "exit": lambda: sys.exit(3),
     "surrogate": lambda: fail("half \ud800"),
+    "zero": lambda: fail("a\0b"),
     "unprintable": lambda: fail(Unprintable()),
 }
 
@@ -254,6 +255,7 @@ def test_what_a_function_returns_or_raises_ends_no_other_task(is_async: bool) ->
     assert task.error == "TypeError: Object of type set is not JSON serializable"
     assert "Traceback" in task.fields["notes"][0]["text"]
     assert q.get("exit").error == "SystemExit: 3"
+    assert q.get("zero").error == "RuntimeError: a\\x00b"
     error = q.get("long").error
     assert error is not None
     assert "the result has 300002 characters; the most allowed is 300000" in error
@@ -268,7 +270,7 @@ def test_a_result_that_is_too_long_leaves_the_claim_held() -> None:
                 finish("x" * 300_000)
         job.check()
         assert not job.is_finished
-        assert job.fail("the result was too long", retry=False).status == "failed"
+        assert job.fail("the result was\0too long", retry=False).status == "failed"
 
 
 def test_coroutines_work_beside_each_other() -> None:

@@ -8,7 +8,7 @@ import os
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, TypeVar, Union
 
 from . import _greenlets, _native, _own_holds
-from ._worker import Worker
+from ._worker import Worker, storable_text
 from .errors import Lost, TenureError
 
 When = Union[float, datetime.datetime]
@@ -141,7 +141,7 @@ class Job(Task):
 
     def fail(self, reason: object, *, retry: bool = True) -> Task:
         """It could not be done; it is tried again later if attempts are left."""
-        return self._finish({"fail": {"reason": str(reason), "retry": retry}})
+        return self._finish({"fail": {"reason": storable_text(str(reason)), "retry": retry}})
 
     def review(self, result: Any = None) -> Task:
         """It is done, and a person has to look at it."""

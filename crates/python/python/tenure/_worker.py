@@ -186,7 +186,7 @@ class Worker:
             reason = f"{type(failure).__name__}: {failure}"
         except Exception:
             reason = type(failure).__name__
-        return json.dumps({"fail": {"reason": _text(reason), "retry": self._retry}})
+        return json.dumps({"fail": {"reason": storable_text(reason), "retry": self._retry}})
 
     def _count(self, report: Report, failure: Optional[BaseException]) -> None:
         with self._counting:
@@ -232,10 +232,10 @@ async def _keep_traceback_async(job: Job, failure: BaseException) -> None:
 def _traceback(failure: BaseException) -> str:
     """Its end, as much as a note can keep."""
     lines = traceback.format_exception(type(failure), failure, failure.__traceback__)
-    end = _text("".join(lines)).encode()[-TRACEBACK_MAX_BYTES:]
+    end = storable_text("".join(lines)).encode()[-TRACEBACK_MAX_BYTES:]
     return end.decode(errors="ignore").strip()
 
 
-def _text(text: str) -> str:
-    """The text without what cannot be encoded, such as half a surrogate pair."""
-    return text.encode(errors="backslashreplace").decode()
+def storable_text(text: str) -> str:
+    """The text with escapes for what not every store keeps: half a surrogate pair, and the character 0."""
+    return text.encode(errors="backslashreplace").decode().replace("\0", "\\x00")
