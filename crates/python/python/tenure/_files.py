@@ -13,7 +13,7 @@ from ._held import Held
 from .errors import Busy, FileError, TenureError, Timeout, busy
 
 if TYPE_CHECKING:
-    from ._homeless import FileExclusion
+    from ._kernel_locks import FileExclusion
 
 Path = Union[str, "os.PathLike[str]"]
 
@@ -69,10 +69,10 @@ class JsonUpdate(_native.ExitsAlways):
         store, exclusion = self._store(), None
         if store is None:
             # Few programs need it.
-            from . import _homeless
+            from . import _kernel_locks
 
-            store, exclusion = _homeless.store(), _homeless.FileExclusion(path)
-            wanted = _homeless.wanted(path, operation, self._ttl)
+            store, exclusion = _kernel_locks.store(), _kernel_locks.FileExclusion(path)
+            wanted = _kernel_locks.wanted(path, operation, self._ttl)
         else:
             wanted = _wanted(store, path, operation, self._ttl)
         keeps = [] if limit == 0 else _own_holds.kept_by_thread()
