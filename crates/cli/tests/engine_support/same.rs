@@ -167,6 +167,7 @@ const OWN_CHECKS: [&str; 20] = [
     "connections",
     "privileges",
     "snapshots",
+    "locks",
     "messages",
     "servers",
     "leader",

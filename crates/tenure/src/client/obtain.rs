@@ -265,10 +265,11 @@ fn lease(
         ttl: ask.ttl,
     };
     let owned = grant.owned.map_or_else(new, |owned| *owned);
+    let is_covered = owned.grant != ask.grant;
     // The hold that covers the request may be much shorter than what was asked for.
-    let margin = margin.min(owned.ttl / 3);
+    let margin = if is_covered { margin.min(owned.ttl / 3) } else { margin };
     Lease {
-        is_covered: owned.grant != ask.grant,
+        is_covered,
         is_shared: grant.reason == Reason::AlreadyOwned,
         resources: owned.resources,
         grant: owned.grant,
