@@ -152,7 +152,7 @@ const VARIES: [&str; 12] = [
 ];
 
 /// What `doctor` checks of one engine only.
-const OWN_CHECKS: [&str; 20] = [
+const OWN_CHECKS: [&str; 21] = [
     "store",
     "file system",
     "permissions",

@@ -37,7 +37,7 @@ pub const COLLECT: &str = "/v1/store/collect";
 pub const PROTOCOL: &str = "tenure-protocol";
 
 /// The version of this protocol. Clients and servers of different versions refuse each other.
-pub const PROTOCOL_VERSION: &str = "4";
+pub const PROTOCOL_VERSION: &str = "1";
 
 /// The header that names a request that may be sent again: a slot, a stroke and a number.
 pub const REQUEST: &str = "tenure-request";

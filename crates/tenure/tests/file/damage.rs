@@ -113,7 +113,7 @@ async fn a_newer_version_is_refused() {
     change(&place.journal(1), |bytes| {
         let text = String::from_utf8(std::mem::take(bytes)).unwrap();
         let (first, rest) = text.split_once('\n').unwrap();
-        let body = first[18..].replacen("\"tenure\":2", "\"tenure\":99", 1);
+        let body = first[18..].replacen("\"tenure\":1", "\"tenure\":99", 1);
         let sum = crc32fast::hash(body.as_bytes());
         *bytes = format!("{{\"sum\":\"{sum:08x}\",{body}\n{rest}").into_bytes();
     });

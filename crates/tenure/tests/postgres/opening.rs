@@ -4,8 +4,7 @@ use super::{open, parsed, schema_of};
 use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
-use tenure::core::EventFilter;
-use tenure::store::{EventSearch, PostgresOptions, PostgresStore, Query, Store, StoreError};
+use tenure::store::{PostgresOptions, PostgresStore, Query, Store, StoreError};
 use tenure::{Client, Wait};
 use tenure_testkit::Postgres;
 use tenure_testkit::postgres::{fresh_url, psql, shared_url};
@@ -45,26 +44,6 @@ async fn a_store_of_a_newer_version_is_refused() {
     // A process that had it open notices with its next change.
     let renewed = store.renew(&[]).await.unwrap_err();
     assert!(matches!(renewed, StoreError::Unsupported { .. }), "{renewed:?}");
-}
-
-/// What the second version added is taken away, so that the tables are those of the first.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_store_of_the_first_version_is_brought_up_to_date() {
-    let url = fresh_url();
-    let client = Client::open(&url).await.unwrap();
-    let _held = client.acquire("deploy").await.unwrap();
-    let schema = schema_of(&url);
-    let older = format!(
-        "DROP INDEX {schema}.tasks_ended; ALTER TABLE {schema}.events DROP COLUMN actor;
-         DROP TABLE {schema}.records; UPDATE {schema}.meta SET version = 1"
-    );
-    psql(&shared_url(), &older).unwrap();
-    let client = Client::open(&url).await.unwrap();
-    assert_eq!(client.look_everywhere().await.unwrap().holds.len(), 1);
-    let search = EventSearch::newest(EventFilter::of("deploy".parse().unwrap()), 10);
-    assert_eq!(client.search_events(search).await.unwrap().len(), 1);
-    let version = psql(&shared_url(), &format!("SELECT version FROM {schema}.meta"));
-    assert_eq!(version.unwrap(), "2");
 }
 
 #[tokio::test(flavor = "multi_thread")]

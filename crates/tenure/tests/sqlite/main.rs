@@ -1,4 +1,4 @@
-//! What only the SQLite store must show: damaged, foreign and older files, full and read-only disks, many
+//! What only the SQLite store must show: damaged and foreign files, samples of each version, full and read-only disks, many
 //! who open at once, reboots, clocks that jump, its views, its trimmed history, its
 //! mailboxes and its batches.
 
@@ -6,7 +6,6 @@ mod damage;
 mod disks;
 mod history;
 mod mailboxes;
-mod older;
 mod one_shots;
 mod opening;
 mod reboot;

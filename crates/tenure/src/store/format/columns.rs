@@ -205,11 +205,10 @@ mod tests {
         }
     }
 
-    /// The first version wrote the number of a group alone; fields of later versions are passed over.
     #[test]
-    fn what_other_versions_wrote_is_read() {
+    fn fields_of_later_versions_are_passed_over() {
         let evidence = r#"{"host":"h","machine":"m","boot":"b","pid_namespace":1,
-            "process":{"pid":2,"start":3},"group":4,"later":true}"#;
+            "process":{"pid":2,"start":3},"group":{"leader":4},"later":true}"#;
         let group = evidence_from_json(evidence).unwrap().group;
         assert_eq!(group, Some(tenure_core::Group { leader: 4, start: None }));
     }

@@ -68,29 +68,12 @@ record! {
     }
 }
 
-/// A process group. The first version had its number alone.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(untagged)]
-pub(crate) enum GroupRecord {
-    Number(u32),
-    Whole {
-        leader: u32,
+record! {
+    /// A process group.
+    GroupRecord = Group {
+        leader: u32 = leader,
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        start: Option<u64>,
-    },
-}
-
-impl Form<Group> for GroupRecord {
-    fn of(core: &Group) -> GroupRecord {
-        let Group { leader, start } = *core;
-        GroupRecord::Whole { leader, start }
-    }
-
-    fn into_core(self) -> Group {
-        match self {
-            GroupRecord::Number(leader) => Group { leader, start: None },
-            GroupRecord::Whole { leader, start } => Group { leader, start },
-        }
+        start: Option<u64> = start,
     }
 }
 

@@ -4,7 +4,7 @@ use super::error::PgError;
 use super::session::Session;
 
 /// The version of the tables that this library writes.
-pub(super) const VERSION: i32 = 2;
+pub(super) const VERSION: i32 = MIGRATIONS.len() as i32;
 
 /// How far numbers jump when the server changed: further than any number that the old server can
 /// have given out and that did not reach this one.
@@ -12,12 +12,16 @@ const FAILOVER_JUMP: i64 = 1 << 20;
 
 /// Brings the tables from version n to n + 1. To change them, append a step; never edit one that was
 /// released.
-const MIGRATIONS: [&str; VERSION as usize] = [TO_VERSION_1, TO_VERSION_2];
+const MIGRATIONS: [&str; 1] = [TO_VERSION_1];
 
 /// Times are milliseconds since 1970 by the server's clock. Texts that are compared by ranges have
 /// the collation of bytes. `lock_keys` are the advisory locks that a change of the row needs, see
 /// `locks`; `until` is the number of the last event of the same change, see `follow`; `near_at` and
 /// `near_below` name the paths that can overlap a task's files.
+///
+/// `number` of a record rises with each new key; its `deadline_ms` is none if it is kept until it is dropped.
+/// `tasks_ended` has finished tasks in the order in which they ended, so that those beyond what is kept are
+/// found without looking at the rest. Tasks that are not at their end, which claims look for, are not in it.
 ///
 /// Holds and places are few and change all the time: pages half empty keep updates in their page,
 /// and an eager vacuum keeps the tables small. History lies apart.
@@ -131,6 +135,8 @@ CREATE INDEX $PREFIXtasks_claim ON @tasks (claim_grant) WHERE status = 'in_progr
 CREATE INDEX $PREFIXtasks_open ON @tasks (section)
     WHERE status NOT IN ('completed', 'failed', 'cancelled', 'skipped');
 CREATE UNIQUE INDEX $PREFIXtasks_key ON @tasks (key) WHERE key IS NOT NULL;
+CREATE INDEX $PREFIXtasks_ended ON @tasks (status, coalesce(finished_at_ms, created_at_ms), id)
+    WHERE status IN ('completed', 'failed', 'cancelled', 'skipped');
 CREATE INDEX $PREFIXtasks_title ON @tasks (title);
 CREATE INDEX $PREFIXtasks_age ON @tasks (age);
 
@@ -165,7 +171,8 @@ CREATE TABLE @events (
     resource text,
     label text NOT NULL,
     token bigint,
-    detail text
+    detail text,
+    actor text
 );
 
 CREATE TABLE @answers (
@@ -176,17 +183,6 @@ CREATE TABLE @answers (
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
 CREATE INDEX $PREFIXanswers_old ON @answers (at_ms);
 
-INSERT INTO @meta (version, store_id, timeline)
-    VALUES (1, gen_random_uuid()::text, $TIMELINE);
-";
-
-/// Through which token of a server a change came, and small records. `number` rises with each new key; `deadline_ms` is none for a record that is kept until it is
-/// dropped.
-///
-/// Also an index of finished tasks in the order in which they ended, so that those beyond what is kept are
-/// found without looking at the rest. Tasks that are not at their end, which claims look for, are not in it.
-const TO_VERSION_2: &str = "
-ALTER TABLE @events ADD COLUMN actor text;
 CREATE TABLE @records (
     kind text COLLATE \"C\" NOT NULL,
     key text COLLATE \"C\" NOT NULL,
@@ -197,8 +193,9 @@ CREATE TABLE @records (
     PRIMARY KEY (kind, key)
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
 CREATE INDEX $PREFIXrecords_order ON @records (kind, number);
-CREATE INDEX $PREFIXtasks_ended ON @tasks (status, coalesce(finished_at_ms, created_at_ms), id)
-    WHERE status IN ('completed', 'failed', 'cancelled', 'skipped');
+
+INSERT INTO @meta (version, store_id, timeline)
+    VALUES (1, gen_random_uuid()::text, $TIMELINE);
 ";
 
 /// The first eight digits of the name of the file to which the server writes: they change whenever a

@@ -134,7 +134,7 @@ fn create(path: &Path) -> Result<(), StoreError> {
         // Before anything is written: afterwards it is settled.
         connection.pragma_update(None, "page_size", PAGE_BYTES)?;
         connection.pragma_update(None, "application_id", APPLICATION_ID)?;
-        migrate(&mut connection, 0)?;
+        migrate(&mut connection, &MIGRATIONS, 0)?;
         // Only now: what goes into a log reaches the file when it is closed, and if that fails,
         // as on a full disk, no error is reported.
         connection.pragma_update(None, "journal_mode", "WAL")?;
@@ -166,13 +166,14 @@ fn refuse_stray_log(path: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
-fn migrate(connection: &mut Connection, from: i32) -> rusqlite::Result<()> {
+/// Takes the steps that a database of version `from` lacks, all or none.
+fn migrate(connection: &mut Connection, steps: &[&str], from: i32) -> rusqlite::Result<()> {
     let transaction =
         connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-    for step in &MIGRATIONS[usize::try_from(from).unwrap_or(0)..] {
+    for step in steps.iter().skip(usize::try_from(from).unwrap_or(0)) {
         transaction.execute_batch(step)?;
     }
-    transaction.pragma_update(None, "user_version", VERSION)?;
+    transaction.pragma_update(None, "user_version", steps.len() as i32)?;
     transaction.commit()
 }
 
@@ -220,11 +221,7 @@ pub(super) fn bring_up_to_date(
         let from = version(connection)?;
         let at = StoreTime::of(clock);
         if from < VERSION {
-            migrate(connection, from)?;
-        }
-        if from < 6 {
-            // Their age was counted by another clock.
-            connection.execute("UPDATE answers SET at_ms = ?1", [at.now_ms])?;
+            migrate(connection, &MIGRATIONS, from)?;
         }
         match judge_reboot(connection, &boot, at)? {
             Reboot::None => {}
@@ -314,4 +311,27 @@ fn begin_boot(connection: &mut Connection, boot: &str, at: StoreTime) -> Result<
     transaction.commit()?;
     connection.pragma_update(None, "synchronous", "NORMAL")?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// No version but the first exists yet: the next one is made up.
+    #[test]
+    fn an_older_database_takes_only_the_steps_that_it_lacks_all_or_none() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        migrate(&mut connection, &MIGRATIONS, 0).unwrap();
+        let version = |connection: &Connection| -> i32 {
+            connection.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap()
+        };
+        assert_eq!(version(&connection), VERSION);
+        let failing = [MIGRATIONS[0], "CREATE TABLE next (a); CREATE TABLE next (a);"];
+        migrate(&mut connection, &failing, VERSION).unwrap_err();
+        assert_eq!(version(&connection), VERSION);
+        let steps = [MIGRATIONS[0], "CREATE TABLE next (a);"];
+        migrate(&mut connection, &steps, VERSION).unwrap();
+        assert_eq!(version(&connection), VERSION + 1);
+        connection.execute("INSERT INTO next VALUES (1)", []).unwrap();
+    }
 }
