@@ -79,6 +79,22 @@ fn the_command_reports_a_mutant_that_survives() {
     assert_eq!(text.lines().last(), Some(last.as_str()));
 }
 
+#[test]
+fn the_parts_are_all_mutants_together() {
+    let named = |part: &str| -> Vec<String> {
+        let arguments = ["--mutants", "--seeds", "0", "--part", part];
+        let output = Command::new(env!("CARGO_BIN_EXE_tenure-sim")).args(arguments).output();
+        let text = String::from_utf8(output.unwrap().stdout).unwrap();
+        let survivors = text.lines().filter(|line| line.contains("SURVIVED"));
+        survivors.filter_map(|line| line.split(' ').next().map(str::to_owned)).collect()
+    };
+    let mut found: Vec<String> = ["0/3", "4/3", "2/3"].into_iter().flat_map(named).collect();
+    found.sort_unstable();
+    let mut all: Vec<String> = Mutant::ALL.iter().map(|mutant| mutant.name().to_owned()).collect();
+    all.sort_unstable();
+    assert_eq!(found, all);
+}
+
 /// Without faults in the plan nothing goes wrong that is counted as one.
 #[test]
 fn a_plan_without_faults_has_none() {

@@ -69,8 +69,8 @@
 //! 6. [`core`] has the types and the rules, which do no I/O.
 //! 7. [`agent`] finds the agent that a process acts for.
 //! 8. [`world`] is where time, randomness and processes come from, which a test can replace;
-//!    [`conformance`] is the test that each store passes; [`mod@file`] changes files that many
-//!    processes change.
+//!    [`mod@file`] changes files that many processes change. The crate `tenure-conformance` is the test
+//!    that each store passes.
 //!
 //! # Features
 //!
@@ -81,7 +81,6 @@
 //! | `http` | yes | `http://`, `https://` and `unix:`: a server as a store |
 //! | `discover` | yes | [`Client::discover`] and [`locate`]: settings files and `.tenure` folders |
 //! | `file` | no | [`mod@file`]: files replaced whole, or appended to in whole lines |
-//! | `conformance` | no | [`conformance`]: the tests of the store contract |
 //!
 //! `memory:` is always there, for one process.
 //!
@@ -118,8 +117,6 @@
 pub mod agent;
 pub mod blocking;
 mod client;
-#[cfg(feature = "conformance")]
-pub mod conformance;
 mod deadline;
 mod error;
 #[cfg(feature = "file")]

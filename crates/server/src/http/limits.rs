@@ -14,14 +14,27 @@ const BODY_BYTES_MAX: u64 = 1024 * 1024;
 /// The default limit of bodies that carry many tasks.
 pub const LARGE_BODY_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
-/// The limit for responses to requests that do not wait.
-const ANSWER_WITHIN: Duration = Duration::from_secs(30);
+/// How long a server waits for answers and for clients.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Times {
+    /// The limit for responses to requests that do not wait.
+    pub(crate) answer: Duration,
+    /// The limit for responses to requests that wait.
+    pub(crate) wait: Duration,
+    /// How long a client may be silent in the middle of a body.
+    pub(crate) body_silence: Duration,
+}
 
-/// The limit for responses to requests that wait, which is a minute at most.
-const WAIT_WITHIN: Duration = Duration::from_secs(75);
-
-/// How long a client may be silent in the middle of a body.
-const BODY_SILENCE_MAX: Duration = Duration::from_secs(10);
+impl Default for Times {
+    fn default() -> Times {
+        Times {
+            answer: Duration::from_secs(30),
+            // A request may wait for a minute.
+            wait: Duration::from_secs(75),
+            body_silence: Duration::from_secs(10),
+        }
+    }
+}
 
 /// How long the answer to a request may take, and how long its body may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,8 +49,8 @@ pub enum Limits {
 
 impl Limits {
     /// How long the answer may take.
-    pub(crate) fn time(self) -> Duration {
-        if self.may_wait() { WAIT_WITHIN } else { ANSWER_WITHIN }
+    pub(crate) fn time(self, times: &Times) -> Duration {
+        if self.may_wait() { times.wait } else { times.answer }
     }
 
     /// Whether an answer that waits is called off when the server ends.
@@ -59,6 +72,7 @@ pub(crate) fn limit_body(
     request: Request,
     limits: Limits,
     large_max: u64,
+    silence_max: Duration,
 ) -> Result<Request, Problem> {
     let limit = limits.body_bytes(large_max);
     let length = request.headers().get(header::CONTENT_LENGTH);
@@ -71,7 +85,7 @@ pub(crate) fn limit_body(
     }
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     Ok(request.map(|body| {
-        let body = Box::pin(TimeoutBody::new(BODY_SILENCE_MAX, body));
+        let body = Box::pin(TimeoutBody::new(silence_max, body));
         Body::new(Limited::new(body, limit))
     }))
 }

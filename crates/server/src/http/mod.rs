@@ -230,6 +230,7 @@ fn checks(
         tls: options.tls.as_ref().map(Tls::open).transpose()?.map(Arc::new),
         rate: Rate::new(options.rate),
         body_bytes_max: options.body_bytes_max,
+        times: limits::Times::default(),
     };
     Ok((checks, made))
 }

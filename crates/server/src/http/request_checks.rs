@@ -4,7 +4,7 @@
 use super::connection_limit::ConnectionSlot;
 use super::hosts::Hosts;
 use super::keyring::Keyring;
-use super::limits::{self, Limits};
+use super::limits::{self, Limits, Times};
 use super::peer::Peer;
 use super::rate::Rate;
 use super::request_id::{REQUEST_ID, RequestId};
@@ -38,6 +38,7 @@ pub(crate) struct RequestChecks {
     pub(crate) tls: Option<Arc<Tls>>,
     pub(crate) rate: Rate,
     pub(crate) body_bytes_max: u64,
+    pub(crate) times: Times,
 }
 
 /// The routes, each behind the checks of [`check_request`].
@@ -134,8 +135,13 @@ impl RequestChecks {
             Err(unknown) => return Err(Box::new(unknown.into_response())),
         };
         request.extensions_mut().insert(caller.clone());
-        let request =
-            limits::limit_body(request, declared.limits, self.body_bytes_max).map_err(refuse)?;
+        let request = limits::limit_body(
+            request,
+            declared.limits,
+            self.body_bytes_max,
+            self.times.body_silence,
+        )
+        .map_err(refuse)?;
         Ok((request, caller))
     }
 
@@ -175,7 +181,7 @@ impl RequestChecks {
         };
         let answer = AssertUnwindSafe(next.run(request)).catch_unwind();
         let response = tokio::select! {
-            answer = tokio::time::timeout(limits.time(), answer) => match answer {
+            answer = tokio::time::timeout(limits.time(&self.times), answer) => match answer {
                 Ok(Ok(response)) => response,
                 Ok(Err(_)) => return responses::internal_error().into_response(),
                 Err(_) => return limits::too_slow().into_response(),

@@ -281,7 +281,8 @@ impl Tasks {
     }
 
     /// Starts the leases of all parts of a claim anew, if all of it is held: the task, its files and
-    /// its section. `ttl` is the length from now on; as before without it.
+    /// its section. `ttl` is the length from now on; as before without it. An answer that came after the
+    /// renewed lease had ended is [`Heartbeat::NotYours`]: another may have the task.
     pub async fn heartbeat(
         &self,
         task: &TaskId,
@@ -290,7 +291,13 @@ impl Tasks {
         ttl: Option<Duration>,
     ) -> Result<Heartbeat, Error> {
         let ask = HeartbeatAsk { task: task.clone(), proof, token, ttl };
-        Ok(self.client.inner.backend.perform(&ask).await?)
+        let asked_at = self.client.now();
+        let answer = self.client.inner.backend.perform(&ask).await?;
+        let passed = self.client.now().saturating_sub(asked_at);
+        Ok(match answer {
+            Heartbeat::Renewed { task, ttl, .. } if passed >= ttl => Heartbeat::NotYours(task),
+            answer => answer,
+        })
     }
 
     /// Notes that the worker began.

@@ -1,7 +1,7 @@
 //! What a store promises, and the stores that come with the library.
 //!
 //! A store remembers and decides nothing: it shows a rule what is there, and writes what the rule
-//! chose, in one step. [`crate::conformance`] is the test that every store passes whole.
+//! chose, in one step. The crate `tenure-conformance` is the test that every store passes whole.
 
 mod boot;
 mod error;

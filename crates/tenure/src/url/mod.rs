@@ -170,7 +170,10 @@ impl UrlError {
     /// What to do about it, in one sentence.
     pub fn hint(&self) -> String {
         match self {
-            UrlError::Unknown { .. } | UrlError::Absent { .. } => {
+            UrlError::Absent { .. } => {
+                "Build tenure with the Cargo feature of that store, such as `--features etcd`, or use another store.".to_owned()
+            }
+            UrlError::Unknown { .. } => {
                 "Use sqlite:PATH, file:FOLDER, machine: (for all users of this machine), postgres://HOST/DATABASE, etcd://HOST:PORT, http://HOST:PORT, unix:SOCKET or memory: (for one process)."
                     .to_owned()
             }

@@ -5,7 +5,7 @@ use crate::{Stores, ensure_becomes_free, held, lease, on_every_store};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use tenure::core::rules::tasks::NewTask;
+use tenure::core::rules::tasks::{Heartbeat, NewTask};
 use tenure::core::{Proof, Section, Status};
 use tenure::store::Renewed;
 use tenure::world::{ManualClock, SystemWorld};
@@ -22,6 +22,7 @@ on_every_store!(
     a_section_that_a_runner_keeps_is_trusted_anew_with_its_next_task,
     a_worker_goes_on_after_answers_that_came_too_late,
     a_renewal_that_came_too_late_is_a_loss,
+    a_heartbeat_that_came_too_late_is_a_loss,
     a_confirmation_that_came_too_late_is_a_loss,
     a_short_lease_covers_what_asks_for_a_longer_one,
     a_guard_whose_first_answer_was_lost_gives_back_when_it_is_dropped,
@@ -142,6 +143,21 @@ async fn a_renewal_that_came_too_late_is_a_loss(stores: &Stores) {
     assert_eq!(renew().await, Renewed::Renewed);
     place.answers_late(1);
     assert_eq!(renew().await, Renewed::Lost);
+}
+
+async fn a_heartbeat_that_came_too_late_is_a_loss(stores: &Stores) {
+    let place = Place::of(stores);
+    with_task(&place).await;
+    let claims = place.client.tasks().claim(&ClaimRequest::default()).await.unwrap();
+    let Claims::Claimed { tasks, .. } = claims else { panic!("no task") };
+    let (id, proof) = (&tasks[0].task.id, Proof::Grant(tasks[0].grant));
+    let beat = async || {
+        let proof = proof.clone();
+        place.client.tasks().heartbeat(id, proof, None, Some(GUARD_LEASE)).await.unwrap()
+    };
+    assert!(matches!(beat().await, Heartbeat::Renewed { .. }));
+    place.answers_late(1);
+    assert!(matches!(beat().await, Heartbeat::NotYours(_)));
 }
 
 async fn a_confirmation_that_came_too_late_is_a_loss(stores: &Stores) {

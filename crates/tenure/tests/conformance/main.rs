@@ -9,12 +9,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tempfile::TempDir;
-use tenure::conformance::{Harness, run_all};
 use tenure::core::Proof;
 use tenure::core::rules::tasks::{Finish, NewTask};
 use tenure::store::{FileOptions, FileStore, MemoryStore, SqliteOptions, SqliteStore, Store};
 use tenure::world::{Clock, ManualClock, SystemClock};
 use tenure::{ClaimRequest, Claims, Client};
+use tenure_conformance::{Harness, run_all};
 
 /// Long enough for a busy machine, and short enough to be slept through.
 const SHORT: Duration = Duration::from_millis(120);
@@ -48,6 +48,10 @@ impl Harness for Memory {
 
     async fn pass(&self, time: Duration) {
         self.clock.advance(time);
+    }
+
+    fn cases_at_once(&self) -> usize {
+        1
     }
 }
 
@@ -118,6 +122,10 @@ impl Harness for Sqlite {
             None => tokio::time::sleep(time + Duration::from_millis(2)).await,
         }
     }
+
+    fn cases_at_once(&self) -> usize {
+        if self.manual.is_some() { 1 } else { 4 }
+    }
 }
 
 /// File stores in one folder.
@@ -183,6 +191,10 @@ impl Harness for Files {
             None => tokio::time::sleep(time + Duration::from_millis(2)).await,
         }
     }
+
+    fn cases_at_once(&self) -> usize {
+        if self.manual.is_some() { 1 } else { 4 }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -242,6 +254,10 @@ impl Harness for LooseStores {
 
     async fn pass(&self, time: Duration) {
         self.clock.advance(time);
+    }
+
+    fn cases_at_once(&self) -> usize {
+        1
     }
 }
 

@@ -5,8 +5,8 @@ use async_trait::async_trait;
 use etcd_client::DeleteOptions;
 use std::sync::Arc;
 use std::time::Duration;
-use tenure::conformance::{Harness, run_all};
 use tenure::store::Store;
+use tenure_conformance::{Harness, run_all};
 use tenure_testkit::Etcd;
 use tenure_testkit::etcd::shared_url;
 
@@ -49,6 +49,11 @@ impl Harness for Stores {
 
     async fn pass(&self, time: Duration) {
         tokio::time::sleep(time + LATE).await;
+    }
+
+    /// Most cases wait for leases to end.
+    fn cases_at_once(&self) -> usize {
+        8
     }
 }
 

@@ -4,16 +4,16 @@
 //! A store promises no more than that. Numbers may have gaps, and unrelated resources may have the
 //! same ones.
 
-use super::Harness;
-use super::kit::*;
-use super::tasks::{add, look_for, new};
-use crate::store::{Store, transact_with};
+use crate::Harness;
+use crate::kit::*;
+use crate::tasks::{add, look_for, new};
 use std::collections::HashMap;
 use std::sync::Arc;
-use tenure_core::{
+use tenure::core::{
     Change, Decision, EventKind, NoWitness, Outcome, Proof, ReleaseAsk, Resource, Revision, Scope,
     Snapshot, Token, Write, rules,
 };
+use tenure::store::{Store, transact_with};
 
 cases!("numbers":
     the_next_number_is_beyond_all_in_its_scope,

@@ -1,9 +1,9 @@
 //! Events by resource, kind, label, token and time, from either end.
 
-use super::Harness;
-use super::kit::*;
-use crate::store::{EventSearch, Prefer};
-use tenure_core::{Change, EventFilter, EventKind, NewEvent, Revision, WallTime};
+use crate::Harness;
+use crate::kit::*;
+use tenure::core::{Change, EventFilter, EventKind, NewEvent, Revision, WallTime};
+use tenure::store::{EventSearch, Prefer};
 
 cases!("event search":
     an_event_says_through_which_token_its_change_came,

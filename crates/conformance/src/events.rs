@@ -1,14 +1,14 @@
 //! The history: every event once, whole, in the order in which events become visible. Revisions rise
 //! and may have gaps.
 
-use super::Harness;
-use super::kit::*;
-use crate::store::{NewestEvents, Store, Transaction};
+use crate::Harness;
+use crate::kit::*;
 use std::sync::Arc;
-use tenure_core::{
+use tenure::core::{
     Change, Decision, Event, EventKind, GrantId, NewEvent, Outcome, Revision, Snapshot, Token,
     WallTime, WhyLeft,
 };
+use tenure::store::{NewestEvents, Store, Transaction};
 
 cases!("events":
     events_come_back_as_they_were,

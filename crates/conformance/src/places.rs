@@ -1,8 +1,8 @@
 //! Places in a queue: they last while there are signs of life, and end when a rule says so.
 
-use super::Harness;
-use super::kit::*;
-use tenure_core::{Change, Hold, Outcome, Waiter, Write};
+use crate::Harness;
+use crate::kit::*;
+use tenure::core::{Change, Hold, Outcome, Waiter, Write};
 
 cases!("places":
     a_place_lapses_without_a_sign_of_life,

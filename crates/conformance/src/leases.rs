@@ -1,10 +1,10 @@
 //! Time is judged by the store's clock: a lease lapses when its time has run out, not earlier, and
 //! a store never ends one by itself.
 
-use super::Harness;
-use super::kit::*;
+use crate::Harness;
+use crate::kit::*;
 use std::time::Duration;
-use tenure_core::{Change, Decision, Hold, HoldSnapshot, Write};
+use tenure::core::{Change, Decision, Hold, HoldSnapshot, Write};
 use tokio::time::Instant;
 
 cases!("leases":
@@ -102,7 +102,7 @@ async fn every_handle_and_every_operation_judge_alike(harness: &dyn Harness) -> 
     take(&*other, "b", grant(2), LONG).await?;
     harness.pass(short).await;
     for store in [&store, &other] {
-        let judge = |seen: &tenure_core::Snapshot| {
+        let judge = |seen: &tenure::core::Snapshot| {
             let judged: Vec<bool> = seen.holds.iter().map(HoldSnapshot::lapsed).collect();
             (Decision::Nothing, judged)
         };

@@ -1,13 +1,13 @@
 //! Small records: written, read by kind and key, dropped, and gone when their time is over.
 
-use super::Harness;
-use super::kit::*;
-use crate::store::{RecordSearch, Store, Transaction};
+use crate::Harness;
+use crate::kit::*;
 use std::time::Duration;
-use tenure_core::record::{RECORD_MAX_BYTES, output_key};
-use tenure_core::{
+use tenure::core::record::{RECORD_MAX_BYTES, output_key};
+use tenure::core::{
     Change, Decision, RecordKind, RecordRange, SmallRecord, Snapshot, TaskId, Write,
 };
+use tenure::store::{RecordSearch, Store, Transaction};
 
 cases!("small records":
     a_record_is_read_as_it_was_written,

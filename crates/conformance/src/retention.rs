@@ -1,12 +1,12 @@
 //! Retention: what is beyond a limit is found and removed, the rest stays, and numbers go on rising.
 
-use super::Harness;
-use super::kit::*;
-use super::tasks::{add, claim, complete, id, look_for, new, put};
-use crate::store::{Store, SurplusTasks, TaskCounts, TaskFilter, Trim};
+use crate::Harness;
+use crate::kit::*;
+use crate::tasks::{add, claim, complete, id, look_for, new, put};
 use std::time::Duration;
-use tenure_core::rules::tasks::{self, NewTask, RetireAsk};
-use tenure_core::{EndedTask, Keep, NoWitness, Revision, Status, Task, TaskId, WallTime};
+use tenure::core::rules::tasks::{self, NewTask, RetireAsk};
+use tenure::core::{EndedTask, Keep, NoWitness, Revision, Status, Task, TaskId, WallTime};
+use tenure::store::{Store, SurplusTasks, TaskCounts, TaskFilter, Trim};
 
 cases!("retention":
     tasks_beyond_a_number_are_found_oldest_first,

@@ -1,9 +1,9 @@
 //! A look shows what it must, in order, and says what it left out.
 
-use super::Harness;
-use super::kit::*;
-use crate::store::Store;
-use tenure_core::{Scope, Snapshot};
+use crate::Harness;
+use crate::kit::*;
+use tenure::core::{Scope, Snapshot};
+use tenure::store::Store;
 
 cases!("looks":
     a_look_shows_its_resources_only,
@@ -109,7 +109,7 @@ async fn the_front_of_a_long_queue_is_shown_in_order(harness: &dyn Harness) -> V
     ensure_honest(&store.read(&at(&["popular"])).await?, &all, None)?;
     // The same inside a transaction, where it matters.
     let rule =
-        move |seen: &Snapshot| (tenure_core::Decision::Nothing, ensure_honest(seen, &all, None));
+        move |seen: &Snapshot| (tenure::core::Decision::Nothing, ensure_honest(seen, &all, None));
     apply(&*store, None, at(&["popular"]), rule).await?
 }
 

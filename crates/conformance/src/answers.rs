@@ -1,10 +1,10 @@
 //! The stored reply to a request is shown when the request is repeated.
 
-use super::Harness;
-use super::kit::*;
-use crate::store::Store;
+use crate::Harness;
+use crate::kit::*;
 use std::sync::Arc;
-use tenure_core::{Decision, Snapshot, StoredReply, Write};
+use tenure::core::{Decision, Snapshot, StoredReply, Write};
+use tenure::store::Store;
 use tokio::task::JoinSet;
 
 cases!("answers":

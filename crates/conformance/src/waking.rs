@@ -2,12 +2,12 @@
 //!
 //! Patience here is far longer than a case may take: a waiter that is not woken fails the case.
 
-use super::Harness;
-use super::kit::*;
-use crate::store::Store;
+use crate::Harness;
+use crate::kit::*;
 use std::sync::Arc;
 use std::time::Duration;
-use tenure_core::{Change, GrantId, Revision, Waiter, Write};
+use tenure::core::{Change, GrantId, Revision, Waiter, Write};
+use tenure::store::Store;
 
 cases!("waking":
     a_wake_that_came_before_counts,

@@ -1,14 +1,14 @@
 //! Paths that overlap are found among many, whatever their globs, and others are not shown.
 
-use super::Harness;
-use super::kit::*;
-use super::looks::ensure_honest;
-use super::tasks::{add, look_for, new};
-use crate::store::Store;
-use tenure_core::rules::tasks::NewTask;
-use tenure_core::{
+use crate::Harness;
+use crate::kit::*;
+use crate::looks::ensure_honest;
+use crate::tasks::{add, look_for, new};
+use tenure::core::rules::tasks::NewTask;
+use tenure::core::{
     Change, Decision, GrantId, Hold, Resource, Scope, Snapshot, Waiter, Want, Write,
 };
+use tenure::store::Store;
 
 cases!("paths":
     exactly_those_that_overlap_are_shown,

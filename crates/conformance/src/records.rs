@@ -1,11 +1,11 @@
 //! What was written is what is read, field by field, on every handle and after opening again.
 
-use super::Harness;
-use super::kit::*;
+use crate::Harness;
+use crate::kit::*;
 use std::time::Duration;
-use tenure_core::holder::LABEL_MAX_BYTES;
-use tenure_core::resource::NAME_MAX_BYTES;
-use tenure_core::{
+use tenure::core::holder::LABEL_MAX_BYTES;
+use tenure::core::resource::NAME_MAX_BYTES;
+use tenure::core::{
     Decision, Evidence, Hold, Holder, Kind, Mode, Resource, Scope, Snapshot, Token, Waiter, Want,
     Write,
 };

@@ -1,12 +1,12 @@
 //! A lease is renewed only by who holds it: the same grant, the same token, all that was named,
 //! and not once it has lapsed.
 
-use super::Harness;
-use super::kit::*;
-use crate::store::{Renewal, Renewed, Store};
+use crate::Harness;
+use crate::kit::*;
 use std::sync::Arc;
 use std::time::Duration;
-use tenure_core::{Change, Decision, Evidence, Hold, Holder, Scope, Snapshot, Token, Write};
+use tenure::core::{Change, Decision, Evidence, Hold, Holder, Scope, Snapshot, Token, Write};
+use tenure::store::{Renewal, Renewed, Store};
 
 cases!("renewal":
     renewing_starts_the_lease_anew,

@@ -1,10 +1,10 @@
 //! A store that was removed or replaced is gone for all open handles, for ever.
 
-use super::Harness;
-use super::kit::*;
-use crate::store::{Store, StoreError, TaskCounts, TaskFilter, Transaction};
+use crate::Harness;
+use crate::kit::*;
 use std::time::Duration;
-use tenure_core::{Decision, Revision, Scope, Snapshot};
+use tenure::core::{Decision, Revision, Scope, Snapshot};
+use tenure::store::{Store, StoreError, TaskCounts, TaskFilter, Transaction};
 
 cases!("identity":
     whoever_has_a_replaced_store_open_is_told_each_time,
@@ -17,7 +17,7 @@ async fn answers(store: &dyn Store) -> Vec<(&'static str, Option<StoreError>)> {
         Decision::Write(holding(hold("a", grant(u128::from(seen.next)), seen.next_token())))
     };
     let changed = store.transact(Transaction::new(at(&["a"]), take)).await;
-    let tasks = Scope::Tasks(tenure_core::TaskScope::default());
+    let tasks = Scope::Tasks(tenure::core::TaskScope::default());
     let looked = store.transact(Transaction::new(tasks, |_| Decision::Nothing)).await;
     vec![
         ("a change", changed.err()),

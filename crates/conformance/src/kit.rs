@@ -1,18 +1,18 @@
 //! What the cases share: how they fail, and short ways to ask, hold, queue and look.
 
-use super::Harness;
-pub(super) use crate::store::StoreExt;
-use crate::store::{Renewal, RequestId, Store, StoreError, Transaction, transact_with};
+use crate::Harness;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
-use tenure_core::{
+use tenure::core::{
     Ask, Change, Decision, EventKind, Evidence, GrantId, Group, Hold, HoldSnapshot, Holder, Mode,
     NewEvent, NoWitness, Outcome, Process, Resource, Revision, Scope, Snapshot, Token, Waiter,
     WaiterSnapshot, Want, Write, rules,
 };
+pub(super) use tenure::store::StoreExt;
+use tenure::store::{Renewal, RequestId, Store, StoreError, Transaction, transact_with};
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 
@@ -46,8 +46,8 @@ impl From<StoreError> for Failure {
 /// Lists functions of this module as cases, named by their topic.
 macro_rules! cases {
     ($topic:literal: $($case:ident),+ $(,)?) => {
-        pub(super) const CASES: &[$crate::conformance::kit::Case] = &[$(
-            $crate::conformance::kit::Case {
+        pub(super) const CASES: &[$crate::kit::Case] = &[$(
+            $crate::kit::Case {
                 name: concat!($topic, "::", stringify!($case)),
                 run: |harness| Box::pin($case(harness)),
             }
@@ -59,7 +59,7 @@ macro_rules! cases {
 macro_rules! ensure {
     ($condition:expr, $($why:tt)+) => {
         if !$condition {
-            return Err($crate::conformance::kit::Failure(format!($($why)+)));
+            return Err($crate::kit::Failure(format!($($why)+)));
         }
     };
 }

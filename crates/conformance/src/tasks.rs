@@ -1,18 +1,18 @@
 //! Tasks and sections: what was written is read, in the order of claims, by one worker each.
 
-use super::Harness;
-use super::kit::*;
-use crate::store::{Store, TaskCounts, TaskFilter};
+use crate::Harness;
+use crate::kit::*;
 use std::sync::Arc;
 use std::time::Duration;
-use tenure_core::rules::tasks::{
+use tenure::core::rules::tasks::{
     self, AddAsk, AddNote, Added, ClaimAsk, Finish, FinishAsk, Finished, NewTask,
 };
-use tenure_core::sample::full_task;
-use tenure_core::{
+use tenure::core::sample::full_task;
+use tenure::core::{
     GrantId, Holder, NoWitness, Pick, Proof, RECOVERIES_MAX, Revision, Scope, Section, Snapshot,
     Status, Task, TaskId, TaskScope, Token, TryOutcome, WallTime, Workspace, Write,
 };
+use tenure::store::{Store, TaskCounts, TaskFilter};
 
 cases!("tasks":
     a_task_comes_back_as_it_was,
@@ -75,7 +75,7 @@ fn adding() -> Scope {
     Scope::Tasks(TaskScope { adds: true, all_sections: true, ..TaskScope::default() })
 }
 
-async fn write_at(store: &dyn Store, scope: &Scope, change: tenure_core::Change) -> Verdict {
+async fn write_at(store: &dyn Store, scope: &Scope, change: tenure::core::Change) -> Verdict {
     apply(store, None, scope.clone(), move |_| (change.clone().decide(), ())).await
 }
 

@@ -1,15 +1,15 @@
 //! Looking and writing are one step, against all other calls on all handles.
 
-use super::Harness;
-use super::kit::*;
-use crate::store::{Store, Transaction, transact_with};
+use crate::Harness;
+use crate::kit::*;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use tenure_core::{
+use tenure::core::{
     Change, Decision, EventKind, GrantId, Hold, NoWitness, Outcome, Proof, ReleaseAsk, Revision,
     Scope, Snapshot, Token, Write, rules,
 };
+use tenure::store::{Store, Transaction, transact_with};
 
 cases!("atomic":
     what_was_written_is_read_on_every_handle,
