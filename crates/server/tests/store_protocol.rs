@@ -310,7 +310,12 @@ async fn a_worker_does_not_reach_into_the_work_of_others() {
         "depends_on": ["S"], "paused": false });
     let made_up = GrantId::random();
     for (verb, ask, refusal) in [
-        ("describe_try", describe(json!({ "rescue": "x;touch${IFS}PWNED;" })), "try_goes_on"),
+        ("describe_try", describe(json!({ "rescue": "x;touch${IFS}PWNED;" })), "FORBIDDEN"),
+        (
+            "describe_try",
+            describe(json!({ "rescue": "x;touch${IFS}PWNED;", "grant": made_up })),
+            "try_goes_on",
+        ),
         ("describe_try", describe(json!({ "worktree": "/tmp/x" })), "not_yours"),
         ("describe_try", describe(json!({ "branch": "x", "grant": made_up })), "not_yours"),
         ("import", json!({ "add": add, "sections": [section] }), "FORBIDDEN"),
@@ -336,6 +341,14 @@ async fn a_worker_does_not_reach_into_the_work_of_others() {
     let again = bob.tasks().claim(&request).await.unwrap();
     let Claims::Claimed { tasks, .. } = again else { panic!("it is pending again: {again:?}") };
     bob.release(Proof::Grant(tasks[0].grant), None).await.unwrap();
+    // His try has ended and nobody has the task: where his work is kept is still not hers to say.
+    for (rescue, refusal) in [
+        (describe(json!({ "rescue": "refs/tenure/rescue/t/1" })), "FORBIDDEN"),
+        (describe(json!({ "rescue": "refs/tenure/rescue/t/1", "grant": made_up })), "not_yours"),
+    ] {
+        let (status, answer) = post(&server, &act("describe_try"), None, rescue).await;
+        assert!(answer.contains(refusal), "{status} {answer}");
+    }
     let (status, answer) =
         post(&server, &act("recover"), None, json!({ "recoveries_max": 0 })).await;
     assert_eq!(status, StatusCode::OK, "{answer}");

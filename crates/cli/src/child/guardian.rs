@@ -62,8 +62,8 @@ const COMMANDS_MAX: usize = 4096;
 /// How long tenure may take to notice itself that trust has ended.
 const NOTICE: Duration = Duration::from_millis(100);
 
-/// How much longer than the grace period a command that tenure stops may take before the guardian
-/// kills it.
+/// How much longer than a grace period that ends after the margin a command that tenure stops may take before
+/// the guardian kills it.
 const LATE: Duration = Duration::from_secs(1);
 
 /// The error number of a command whose lease was over before it could start.
@@ -121,9 +121,11 @@ impl Slot {
         let stage = self.stage.load(Ordering::SeqCst);
         let (wait, next, signal) = match stage {
             RUNS => (nanoseconds(NOTICE).min(margin / 10), ASKED_TO_END, Signal::TERM),
-            // It has to be gone before another may hold.
-            ASKED_TO_END => (margin - margin / 10, KILLED, Signal::KILL),
-            STOPPED_BY_TENURE => (grace.saturating_add(nanoseconds(LATE)), KILLED, Signal::KILL),
+            // It has to be gone before another may hold, unless it was given a longer time to end.
+            STOPPED_BY_TENURE if grace > margin => {
+                (grace.saturating_add(nanoseconds(LATE)), KILLED, Signal::KILL)
+            }
+            ASKED_TO_END | STOPPED_BY_TENURE => (margin - margin / 10, KILLED, Signal::KILL),
             _ => return None,
         };
         let at = load(&self.trusted_until).saturating_add(wait);

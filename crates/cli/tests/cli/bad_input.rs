@@ -186,6 +186,9 @@ fn an_answer_that_cannot_be_written() {
         "tenure status deploy",
         "tenure locks",
         "tenure -q tasks list --status pending",
+        "tenure token create ci --role work > /dev/full",
+        "tenure token create ci --role work --json > /dev/full",
+        "tenure token list",
         "tenure locks --json > /dev/full",
         "tenure completions bash > /dev/full",
     ]));

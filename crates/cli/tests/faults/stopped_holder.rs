@@ -154,7 +154,7 @@ fn a_command_does_not_start_under_a_lease_that_ended_while_tenure_was_stopped() 
         until("its end", || (!is_held()).then_some(()));
         // It cannot say whom it took over from, since nobody reads.
         let (mut reader, writer) = full_pipe();
-        let words = ["run", "--ttl", "1s", "x", "--", "sh", "-c", "touch $D/started"];
+        let words = ["run", "--ttl", "5s", "x", "--", "sh", "-c", "touch $D/started"];
         let tenure = Running::start_mute(place.tenure(&words), writer);
         until("the next holder", || is_held().then_some(()));
         tenure.signal(Signal::STOP);

@@ -354,6 +354,11 @@ impl Act for DescribeTry {
         DescribeTry::scope(self)
     }
 
+    fn role(&self) -> Role {
+        // The reference is handed to the next worker: who says it without a claim decides for others.
+        if self.rescue.is_some() && self.grant.is_none() { Role::Admin } else { Role::Work }
+    }
+
     fn labels(&self) -> Vec<&str> {
         vec![&self.by]
     }

@@ -302,6 +302,8 @@ fn more_is_said_of_a_try_once() {
     world.act(&branch).unwrap();
     world.pass(TTL);
     world.recover();
+    let late = DescribeTry { rescue: Some("refs/tenure/rescue/a/1".to_owned()), ..branch.clone() };
+    assert!(matches!(world.act(&late), Err(EditError::NotYours { .. })), "its claim is over");
     world.claim("w", "a");
     world.news();
     assert!(matches!(world.act(&branch), Err(EditError::NotYours { .. })), "its worker lost it");

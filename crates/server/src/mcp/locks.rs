@@ -88,6 +88,10 @@ pub(super) async fn acquire_lock(
     match attempt.filter(|_| !call.is_cancelled()) {
         Some(LeaseAttempt::Held(lease)) => {
             call.session.keep_lock(&lease).await?;
+            // To note it may have taken longer than the lease.
+            if !call.client.is_trusted(&lease) {
+                return Err(Error::TooLate.into());
+            }
             Ok(lease_json(&lease))
         }
         Some(LeaseAttempt::Busy(busy)) if held.iter().any(|held| is_in_the_way(held, &busy)) => {

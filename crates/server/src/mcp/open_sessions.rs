@@ -2,8 +2,9 @@
 //! bounded number of them, and one that is not there is answered with 404, so that its agent opens
 //! another.
 //!
-//! The id that an agent gets ends with a proof that a server gave it to this token. So a session goes on
-//! after a restart, also one that holds nothing, and nothing about sessions is stored.
+//! The id that an agent gets names the run of the server that gave it, and ends with a proof that it was given to
+//! this token. So a session goes on after a restart, also one that holds nothing, and nothing about sessions is
+//! stored; one of this run that is not open was closed.
 //!
 //! `DELETE /mcp` closes a session. It responds 200 when what the session held is released.
 
@@ -29,7 +30,7 @@ use std::time::{Duration, Instant};
 /// What JSON-RPC clients of this protocol know as "session not found".
 const SESSION_NOT_FOUND: i32 = -32001;
 
-/// How many closed sessions are remembered, so that none goes on.
+/// How many closed sessions of earlier runs are remembered, so that none goes on.
 const CLOSED_MAX: usize = 10_000;
 
 /// The sessions that are open.
@@ -106,11 +107,14 @@ impl OpenSessions {
 pub(super) struct SessionGate {
     manager: Arc<LocalSessionManager>,
     sessions: Arc<Sessions>,
+    /// Tells this run of the server from others.
+    run: String,
 }
 
 impl SessionGate {
     pub(super) fn new(manager: Arc<LocalSessionManager>, sessions: Arc<Sessions>) -> SessionGate {
-        SessionGate { manager, sessions }
+        let run = uuid::Uuid::new_v4().simple().to_string();
+        SessionGate { manager, sessions, run }
     }
 
     /// Closes a session; what it held is released.
@@ -174,8 +178,9 @@ pub(super) async fn gate(
     let is_delete = request.method() == Method::DELETE;
     let answer = match request.headers().get(SESSION_ID).cloned() {
         Some(shown) => match proof.checked(&shown) {
-            Some(id) if is_delete => gate.delete(&id, &caller).await,
-            Some(id) => gate.go_on(&id, &caller, request, next).await,
+            Some(given) if !gate.may_go_on(&given) => Ok(no_session()),
+            Some(given) if is_delete => gate.delete(&given.id, &caller).await,
+            Some(given) => gate.go_on(&given.id, &caller, request, next).await,
             None => Ok(no_session()),
         },
         None if is_delete => Ok(no_session()),
@@ -199,22 +204,37 @@ impl Proof {
         Proof(digest.finalize().into())
     }
 
-    /// The id as its agent sees it.
-    fn shown(&self, id: &str) -> String {
-        let digest = Sha256::new_with_prefix(self.0).chain_update(id).finalize();
+    /// The id as its agent sees it, given by this run of the server.
+    fn shown(&self, id: &str, run: &str) -> String {
+        let given = format!("{id}.{run}");
+        let digest = Sha256::new_with_prefix(self.0).chain_update(&given).finalize();
         let digits: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
-        format!("{id}.{digits}")
+        format!("{given}.{digits}")
     }
 
     /// The id, if this is what the caller was given.
-    fn checked(&self, shown: &HeaderValue) -> Option<String> {
+    fn checked(&self, shown: &HeaderValue) -> Option<GivenId> {
         let shown = shown.to_str().ok()?;
-        let (id, _) = shown.rsplit_once('.')?;
-        (self.shown(id) == shown).then(|| id.to_owned())
+        let (given, _) = shown.rsplit_once('.')?;
+        let (id, run) = given.rsplit_once('.')?;
+        (self.shown(id, run) == shown).then(|| GivenId { id: id.to_owned(), run: run.to_owned() })
     }
 }
 
+/// An id that a server gave.
+struct GivenId {
+    id: String,
+    /// The run of the server that gave it.
+    run: String,
+}
+
 impl SessionGate {
+    /// Whether the session is open, or began with an earlier run of the server and was not closed since.
+    fn may_go_on(&self, given: &GivenId) -> bool {
+        let open = &self.sessions.open;
+        open.has(&given.id) || (given.run != self.run && !open.is_closed(&given.id))
+    }
+
     /// Passes on a request that may open a session, and counts that in.
     async fn begin(
         &self,
@@ -227,7 +247,7 @@ impl SessionGate {
         let id = response.headers().get(SESSION_ID).and_then(|id| id.to_str().ok());
         if let Some(id) = id.map(str::to_owned) {
             self.add(&id, caller).await?;
-            if let Ok(shown) = HeaderValue::try_from(proof.shown(&id)) {
+            if let Ok(shown) = HeaderValue::try_from(proof.shown(&id, &self.run)) {
                 response.headers_mut().insert(SESSION_ID, shown);
             }
         }
@@ -242,11 +262,7 @@ impl SessionGate {
         mut request: Request,
         next: Next,
     ) -> Result<Response, Problem> {
-        let open = &self.sessions.open;
-        if !open.has(id) {
-            if open.is_closed(id) {
-                return Ok(no_session());
-            }
+        if !self.sessions.open.has(id) {
             self.add(id, caller).await?;
         }
         if let Ok(id) = HeaderValue::try_from(id) {
@@ -256,9 +272,6 @@ impl SessionGate {
     }
 
     async fn delete(&self, id: &str, caller: &Caller) -> Result<Response, Problem> {
-        if self.sessions.open.is_closed(id) {
-            return Ok(no_session());
-        }
         self.close(id, caller).await?;
         Ok(StatusCode::OK.into_response())
     }

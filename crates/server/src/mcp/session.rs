@@ -11,8 +11,8 @@ use std::time::Duration;
 use tenure::agent::{Agent, runner_grant};
 use tenure::core::rules::tasks::{Claimed, Finish, Finished};
 use tenure::core::{
-    Claim, GrantId, HoldSnapshot, Kind, Part, Proof, Resource, Scope, Task, TaskId, TaskScope,
-    Token,
+    Claim, GrantId, HoldSnapshot, Kind, Part, Proof, Reason, Resource, Scope, Task, TaskId,
+    TaskScope, Token,
 };
 use tenure::store::{Renewal, Renewed};
 use tenure::{Binding, Client, Error, Lease};
@@ -422,9 +422,15 @@ impl Session {
         }
     }
 
-    /// Returns a task whose claim is no longer wanted.
+    /// Returns a task whose claim is no longer wanted, as if it had never been handed out. A task that the
+    /// session worked on before stays its own.
     pub(super) async fn hand_back(&self, claimed: &Claimed) -> Result<(), Refused> {
-        self.finish_held(&self.held_task(claimed), Finish::Release).await?;
+        let mut holds = self.holds().await;
+        let runner = Some(self.runner());
+        self.store().tasks().call_off(std::slice::from_ref(claimed), runner).await?;
+        if claimed.reason != Reason::AlreadyOwned {
+            holds.held.retain(|held| held.grant != claimed.grant);
+        }
         Ok(())
     }
 

@@ -33,3 +33,27 @@ async fn a_command_is_ended_with_its_lease_although_tenure_does_nothing() {
     assert!(is_alive(free.pid()), "its lease goes on");
     assert!(free.stop(LONG).await.survivors.is_empty());
 }
+
+/// Tenure is stopped while it stops a command: the guardian ends the command before another may hold, and not
+/// only when the grace period and some more is over.
+#[tokio::test]
+async fn a_command_that_tenure_does_not_go_on_to_stop_is_ended_with_its_lease() {
+    let scratch = Scratch::new();
+    let grace = Duration::from_millis(100);
+    let lease = Lease(Duration::from_millis(300), Duration::from_millis(300));
+    let stubborn = "trap '' TERM; echo $$ >$D/a; while :; do sleep 0.01; done";
+    let mut first = super::super::spawn(sh(stubborn, &scratch), lease, grace).unwrap();
+    let pid = scratch.pid("a");
+    // It begins to stop it, and does no more.
+    tokio::select! {
+        biased;
+        _ = first.stop(grace) => panic!("it ignores the signal"),
+        () = std::future::ready(()) => {}
+    }
+    // Later than what is promised for the first, earlier than its grace period and a second.
+    let lease = Lease(Duration::from_millis(800), Duration::from_millis(300));
+    let polite = "trap 'echo $$ >$D/asked; exit 0' TERM; while :; do sleep 0.01; done";
+    let _second = super::super::spawn(sh(polite, &scratch), lease, LONG).unwrap();
+    scratch.pid("asked");
+    assert!(!is_alive(pid), "it runs although another may hold");
+}

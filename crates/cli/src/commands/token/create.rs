@@ -54,7 +54,19 @@ pub(super) fn run(
         "as": made.token.labels,
         "file": file.path(),
     });
-    context.output.done(data, || made.secret.clone());
+    // Without its secret the token is of no use, and its name is taken.
+    if let Err(error) = context.output.try_done(data, || made.secret.clone()) {
+        file.revoke(&args.name)?;
+        let failure = Failure::unprinted(&error);
+        return Err(if is_first {
+            let kept = file.path().display();
+            failure.hint(format!(
+                "Servers require a token as long as {kept} exists: create one, or remove the file."
+            ))
+        } else {
+            failure
+        });
+    }
     let (name, role) = (styled(NAME, &made.token.name), made.token.role);
     let kept = file.path().display();
     context.output.note(&format!(

@@ -39,7 +39,7 @@ pub struct DescribeTry {
     /// The token of the try.
     pub token: Token,
     /// The grant of the claim: while a worker has the task, only it says where it works and what it found
-    /// of the try before.
+    /// of the try before. Who has no claim is an administrator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grant: Option<GrantId>,
     /// The root of the worker's git worktree; none leaves it as it is, here and below.
@@ -130,8 +130,9 @@ fn described(seen: &Snapshot, ask: &DescribeTry) -> Result<Option<Task>, EditErr
         if one.outcome.is_none() {
             return Err(EditError::TryGoesOn { id, token });
         }
-        // While another has the task, only that worker says what it found of the work before.
-        if is_claimed && !has_claim {
+        // While another has the task, only that worker says what it found of the work before; nor does one
+        // whose claim is over.
+        if (is_claimed || ask.grant.is_some()) && !has_claim {
             return Err(EditError::NotYours { id });
         }
         if !is_rescue_reference(&id, one.number, reference) {
@@ -162,7 +163,6 @@ fn described(seen: &Snapshot, ask: &DescribeTry) -> Result<Option<Task>, EditErr
     Ok(Some(task))
 }
 
-/// Whether this is said by the worker that has the task, under the claim that it has.
 /// Whether the grant is that of the task's claim, and of this token if one is given.
 fn owns(seen: &Snapshot, task: &Task, ask: &DescribeTry, token: Option<Token>) -> bool {
     let own = |grant| own_hold(seen, task, &Proof::Grant(grant), token);
