@@ -120,7 +120,6 @@ pub(crate) enum Command {
     Doctor(commands::doctor::DoctorArgs),
     Gc(commands::gc::GcArgs),
     Selftest(commands::selftest::SelftestArgs),
-    Bench(commands::bench::BenchArgs),
     Completions(commands::completions::CompletionsArgs),
     Man(commands::man::ManArgs),
 }

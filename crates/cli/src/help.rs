@@ -31,7 +31,6 @@ const GROUPS: [(&str, &[&str]); 6] = [
             "doctor",
             "gc",
             "selftest",
-            "bench",
             "completions",
             "man",
         ],

@@ -2,7 +2,6 @@
 
 mod args;
 mod backup;
-mod bench;
 mod child;
 mod commands;
 mod completion;
@@ -53,16 +52,14 @@ fn main() {
     })
 }
 
-/// Runs this process as a worker of `selftest` or `bench`, which start the program again with JSON
-/// instructions, or as the check of what workers of `scripts/soak` recorded. These are no commands for
-/// users.
+/// Runs this process as a worker of `selftest`, which starts the program again with JSON instructions, or as
+/// the check of what workers of `scripts/soak` recorded. These are no commands for users.
 fn worker_process(line: &[OsString]) -> Option<i32> {
     let [_, name, work] = line else { return None };
     let (name, work) = (name.to_str()?, work.to_str()?);
     let result = match name {
         "selftest-worker" => commands::selftest::work(work),
         "selftest-check" => commands::selftest::check(Path::new(work)),
-        "bench-worker" => commands::bench::work(work),
         _ => return None,
     };
     Some(result.unwrap_or_else(|failure| {
@@ -117,8 +114,6 @@ fn start(Parsed { cli, command, subcommand }: Parsed) -> i32 {
         subcommand,
     };
     let result = change_directory(&cli).and_then(|()| match &cli.command {
-        // It opens clients and stores of its own and ignores the settings.
-        Command::Bench(args) => commands::bench::run(&output, &cli.global, args),
         // It never fails: a fault of its own must not stop an agent.
         Command::Hook(args) => Ok(commands::hook::run(&output, &cli.global, args)),
         // It uses a kernel lock and needs no store.
@@ -214,7 +209,7 @@ fn run_command(cli: Cli, output: Output) -> Result<i32, Failure> {
             Command::Selftest(args) => commands::selftest::run(&context, &args),
             Command::Completions(args) => commands::completions::run(&context, args),
             Command::Man(args) => commands::man::run(&context, args),
-            Command::Bench(_) | Command::Append(_) | Command::Guard(_) | Command::Hook(_) => {
+            Command::Append(_) | Command::Guard(_) | Command::Hook(_) => {
                 unreachable!("they run without a context")
             }
         }

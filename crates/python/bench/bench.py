@@ -3,8 +3,8 @@
     python bench.py [--seconds 1] [--rounds 5]
 
 Every figure is the median of several short rounds; the rounds of the candidates take turns, so that all of
-them meet the same noise. Use a wheel that was built with optimisation (`scripts/wheel`): its command, which
-must be on the search path, measures the Rust library.
+them meet the same noise. Use a wheel that was built with optimisation (`scripts/wheel`). `scripts/bench`
+of this repository measures the Rust library.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import json
 import logging
 import multiprocessing
 import os
+import pathlib
 import platform
 import statistics
 import subprocess
@@ -180,10 +181,11 @@ WORKERS: Dict[str, Tuple[Callable[[str, int], Callable[[], None]], str]] = {
 
 
 def rust_rate(folder: str) -> float:
-    """The rate of the Rust library without Python, by `tenure bench`."""
-    command = ["tenure", "bench", "pair", "--quick", "--json", "--dir", folder]
+    """The rate of the Rust library without Python, by `scripts/bench`."""
+    script = pathlib.Path(__file__).resolve().parents[3] / "scripts" / "bench"
+    command = [str(script), "pair", "--quick", "--json", "--dir", folder]
     measured = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    figures = json.loads(measured)["data"]["figures"]
+    figures = json.loads(measured)["figures"]
     return float(next(one["value"] for one in figures if one["case"] == "1 process"))
 
 

@@ -3,7 +3,6 @@
 pub(crate) mod acquire;
 pub(crate) mod append;
 pub(crate) mod backup;
-pub(crate) mod bench;
 pub(crate) mod break_hold;
 pub(crate) mod completions;
 pub(crate) mod config;

@@ -1,6 +1,5 @@
 //! `tenure selftest`: tests with real processes that locks exclude on this file system.
 
-use super::bench::remove_when_interrupted;
 use crate::args;
 use crate::context::Context;
 use crate::exit::Exit;
@@ -101,6 +100,18 @@ pub(crate) fn run(context: &Context, args: &SelftestArgs) -> Result<i32, Failure
         context.output.done(data, || words(&report, record.as_deref()));
     }
     failure.map_or(Ok(Exit::Ok.code()), Err)
+}
+
+/// Removes the folder on Ctrl-C. The workers receive the signal too and end by themselves.
+fn remove_when_interrupted(folder: PathBuf) {
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let interrupted = runtime.map(|runtime| runtime.block_on(tokio::signal::ctrl_c()));
+        if let Ok(Ok(())) = interrupted {
+            let _ = std::fs::remove_dir_all(folder);
+            crate::output::end(130);
+        }
+    });
 }
 
 /// Runs a worker process of [`run`].

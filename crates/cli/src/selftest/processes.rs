@@ -7,9 +7,8 @@ use super::scratch::Scratch;
 use super::trial::Trial;
 use super::worker::{GO, KEEP, Work, WorkerMessage, ticks};
 use super::{SelftestError, TestSize};
-use crate::bench::own_program;
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 use tenure::core::Retention;
@@ -114,7 +113,7 @@ impl Processes {
     fn add(&mut self) -> Result<(), SelftestError> {
         let failed = |source| SelftestError::Process { source };
         let work = serde_json::to_string(&self.work).expect("plain records always serialise");
-        let mut command = own_program().map_err(failed)?;
+        let mut command = this_program().map_err(failed)?;
         command.arg("selftest-worker").arg(work).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut process = command.spawn().map_err(failed)?;
         let orders = process.stdin.take().expect("it was piped just above");
@@ -264,6 +263,17 @@ impl Processes {
             _ => format!("no progress for {seconds} seconds"),
         }
     }
+}
+
+/// A command for this program, without the settings of the user.
+fn this_program() -> std::io::Result<Command> {
+    let mut command = Command::new(std::env::current_exe()?);
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("TENURE_") {
+            command.env_remove(name);
+        }
+    }
+    Ok(command)
 }
 
 impl Member {

@@ -46,7 +46,6 @@ fn with_tasks() -> Sandbox {
 fn commands_and_options_are_offered_and_hidden_ones_are_not() {
     let sandbox = Sandbox::bare();
     assert_eq!(offered(&sandbox, "tenure self"), ["selftest"]);
-    assert_eq!(offered(&sandbox, "tenure ben"), ["bench"]);
     assert_eq!(offered(&sandbox, "tenure locks rel"), ["release"]);
     assert!(offered(&sandbox, "tenure run --sl").contains(&"--slots".to_owned()));
 }

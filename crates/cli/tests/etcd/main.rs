@@ -11,9 +11,7 @@ mod engine_support;
 mod support;
 
 use engine_support::{Engine, same, two_servers};
-use support::{Running, StoreLocation};
-use tenure_testkit::Etcd;
-use tenure_testkit::etcd::{etcdctl, fresh_url};
+use tenure_testkit::etcd::fresh_url;
 
 const ETCD: Engine = Engine { name: "etcd", fresh_url };
 
@@ -35,29 +33,4 @@ fn agents_get_the_same_answers() {
 #[test]
 fn two_servers_on_one_cluster_are_one_service() {
     two_servers::are_one_service(&ETCD);
-}
-
-/// All figures come, none of them empty, and nothing is left behind.
-#[test]
-fn bench_measures_beside_bare_calls_and_removes_its_keys() {
-    let cluster = Etcd::start(1);
-    let url = cluster.url("");
-    let place = StoreLocation::new();
-    let words = ["--json", "bench", "--quick"];
-    let ended = Running::start(engine_support::tenure(&place, url.trim_end_matches('/'), &words));
-    let ended = ended.end();
-    assert_eq!(ended.code, 0, "{ended:?}");
-    let data = ended.json()["data"].clone();
-    let figures = data["figures"].as_array().unwrap();
-    assert_eq!(figures.len(), 12, "{data}");
-    for figure in figures {
-        assert!(figure["value"].as_f64().unwrap() > 0.0, "{figure}");
-    }
-    for (figure, beside) in [(0, "lease grant, transaction, revoke"), (2, "etcdctl lock x true")] {
-        assert!(figures[figure].to_string().contains(beside), "{}", figures[figure]);
-    }
-    let left = etcdctl(&cluster.endpoints()[0], &["get", "--prefix", "--keys-only", ""]).unwrap();
-    assert_eq!(left.trim(), "", "keys are left");
-    let named = engine_support::run(&place, &cluster.url("used"), &["bench", "--quick"]);
-    assert_eq!(named.code, 2, "{named:?}");
 }
