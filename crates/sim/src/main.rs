@@ -57,9 +57,9 @@ struct Part {
 
 /// Any number K is taken, so that a script can derive it from whatever changes.
 fn part(text: &str) -> Result<Part, String> {
-    let numbers = text.split_once('/').map(|(first, of)| (first.parse(), of.parse()));
-    match numbers {
-        Some((Ok(first), Ok(of))) if of > 0 => Ok(Part { first: first % of, of }),
+    let number = |text: &str| text.parse::<usize>().ok();
+    match text.split_once('/').map(|(first, of)| (number(first), number(of))) {
+        Some((Some(first), Some(of))) if of > 0 => Ok(Part { first: first % of, of }),
         _ => Err("write K/N, such as 0/5".to_owned()),
     }
 }

@@ -28,10 +28,9 @@ async fn no_server_is_said_in_one_sentence() {
     assert!(error.hint().is_some_and(|hint| hint.contains("Check that etcd runs")));
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_wrong_password_is_said_and_never_shown() {
-    let cluster = Etcd::start(1);
-    let mut etcd = client_of(&cluster).await;
+/// Makes `root`, and `worker` with access to the keys below `team/` and to nothing else.
+async fn enable_users(cluster: &Etcd) {
+    let mut etcd = client_of(cluster).await;
     etcd.user_add("root", "right-secret", None).await.unwrap();
     etcd.role_add("root").await.unwrap();
     etcd.user_grant_role("root", "root").await.unwrap();
@@ -41,6 +40,12 @@ async fn a_wrong_password_is_said_and_never_shown() {
     etcd.role_grant_permission("tenure", team).await.unwrap();
     etcd.user_grant_role("worker", "tenure").await.unwrap();
     etcd.auth_enable().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_wrong_password_is_said_and_never_shown() {
+    let cluster = Etcd::start(1);
+    enable_users(&cluster).await;
     let host = &cluster.endpoints()[0];
 
     let url = format!("etcd://root:wrong-secret@{host}/x");
@@ -59,7 +64,6 @@ async fn a_wrong_password_is_said_and_never_shown() {
         assert!(finding.ok, "{finding:?}");
     }
 
-    // A user with access to the keys of the store, and to nothing else.
     let store = open_used(&format!("etcd://worker:work-secret@{host}/team")).await;
     let (holder, waiter) = (GrantId::random(), GrantId::random());
     let token = take(&*store, "lock", holder).await;
@@ -76,6 +80,23 @@ async fn a_wrong_password_is_said_and_never_shown() {
     }
     let error = first_use(&*open(&format!("etcd://worker:work-secret@{host}/other"))).await;
     assert!(error.to_string().ends_with("the user may not use these keys"), "{error}");
+}
+
+/// Those who may use no other keys than the store's can compare clusters too.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn servers_of_two_clusters_are_refused_to_a_user_with_few_rights() {
+    let (one, other) = (Etcd::start(1), Etcd::start(1));
+    enable_users(&one).await;
+    enable_users(&other).await;
+    let hosts = [&one.endpoints()[0], &other.endpoints()[0]].map(String::as_str).join(",");
+    for _ in 0..2 {
+        let store = open(&format!("etcd://worker:work-secret@{hosts}/team"));
+        let error = request(&*store, ask("lock", GrantId::random())).await.unwrap_err();
+        assert!(error.to_string().contains("different clusters"), "{error}");
+        // What was found stays, whichever server answers.
+        let error = request(&*store, ask("lock", GrantId::random())).await.unwrap_err();
+        assert!(error.to_string().contains("different clusters"), "{error}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

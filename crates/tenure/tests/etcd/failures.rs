@@ -12,9 +12,10 @@ use std::time::{Duration, Instant};
 use tenure::core::Proof;
 use tenure::core::rules::tasks::Finish;
 use tenure::core::{
-    Change, Decision, EventKind, GrantId, NewEvent, Outcome, Revision, Snapshot, Status, Token,
+    Change, Decision, EventKind, GrantId, Keep, NewEvent, Outcome, Revision, Snapshot, Status,
+    Token,
 };
-use tenure::store::{Renewal, Renewed, StoreExt, TaskFilter, Transaction};
+use tenure::store::{Renewal, Renewed, Store, StoreError, StoreExt, TaskFilter, Transaction, Trim};
 use tenure::{ClaimRequest, Claims, Client, Wait};
 use tenure_testkit::Etcd;
 use tenure_testkit::etcd::fresh_url;
@@ -478,4 +479,64 @@ async fn new_processes_pass_a_member_that_is_silent() {
     for client in clients.collect::<Vec<_>>() {
         client.await.unwrap();
     }
+}
+
+/// A network that forgets connections, as when a firewall restarts: the server lives, and new connections work.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_short_lease_is_renewed_over_a_new_connection_where_the_old_one_died_silently() {
+    let cluster = Etcd::start(1);
+    let port = cluster.endpoints()[0].rsplit_once(':').unwrap().1.parse().unwrap();
+    let proxy = tenure_testkit::Proxy::to(port);
+    let client = Client::open(&format!("etcd://127.0.0.1:{}/silent", proxy.port)).await.unwrap();
+    let lease = Duration::from_secs(8);
+    let held = client.request("x").ttl(lease).hold().await.unwrap().into_result().unwrap();
+    proxy.forget_connections();
+    tokio::time::sleep(lease * 2).await;
+    assert!(held.is_held(), "it was not renewed in time");
+    assert!(held.confirm().await.unwrap());
+}
+
+/// The key that shows whether a change was made is removed with its history before the change is settled.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_change_whose_history_was_removed_is_not_decided_again() {
+    let cluster = Etcd::start(1);
+    let proxy = Proxy::start(&cluster.endpoints()[0]).await;
+    let store = open_used(&format!("etcd://{}/trimmed", proxy.address())).await;
+    let direct = open_used(&cluster.url("trimmed")).await;
+    let note = |label: &str| {
+        let label = label.to_owned();
+        let decide = move |_: &Snapshot| {
+            let event = NewEvent::new(None, label.clone(), None, EventKind::Released);
+            Decision::Write(Change { events: vec![event], ..Change::default() })
+        };
+        Transaction::new(at("lock"), decide)
+    };
+    store.transact(note("before")).await.unwrap();
+    let noted = async || {
+        let events = direct.events(Revision(0), u32::MAX).await.unwrap();
+        events.iter().filter(|event| event.event.label == "once").count()
+    };
+    // After the answer to the look.
+    proxy.lose_all_answers_after(1);
+    let settling = tokio::spawn({
+        let (store, once) = (store.clone(), note("once"));
+        async move { store.transact(once).await }
+    });
+    let made = async {
+        while noted().await == 0 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), made).await.expect("it is made");
+    // More than a segment of the history has.
+    for _ in 0..300 {
+        direct.transact(note("other")).await.unwrap();
+    }
+    let keep = Keep::newest(1);
+    direct.trim(Trim { keep, limit: u32::MAX, dry_run: false }).await.unwrap();
+    assert_eq!(noted().await, 0, "its history is removed");
+    proxy.pass_all();
+    let settled = settling.await.unwrap();
+    assert!(matches!(settled, Err(StoreError::Unknown { .. })), "{settled:?}");
+    assert_eq!(noted().await, 0, "it was decided again");
 }

@@ -17,6 +17,8 @@ struct State {
     /// How many packets with answers still pass; none are lost while it is negative.
     passes: AtomicI64,
     is_losing: AtomicBool,
+    /// Whether it goes on losing after the first one.
+    goes_on: AtomicBool,
     lost: AtomicUsize,
     delay_ms: AtomicU64,
 }
@@ -50,7 +52,14 @@ impl Proxy {
         self.state.is_losing.store(true, Ordering::SeqCst);
     }
 
+    /// The same for all answers from then on.
+    pub fn lose_all_answers_after(&self, packets: i64) {
+        self.state.goes_on.store(true, Ordering::SeqCst);
+        self.lose_answers_after(packets);
+    }
+
     pub fn pass_all(&self) {
+        self.state.goes_on.store(false, Ordering::SeqCst);
         self.state.is_losing.store(false, Ordering::SeqCst);
     }
 
@@ -75,7 +84,9 @@ impl State {
             return false;
         }
         // Once: the next connection works.
-        self.is_losing.store(false, Ordering::SeqCst);
+        if !self.goes_on.load(Ordering::SeqCst) {
+            self.is_losing.store(false, Ordering::SeqCst);
+        }
         self.lost.fetch_add(1, Ordering::SeqCst);
         true
     }

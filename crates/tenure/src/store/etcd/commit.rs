@@ -1,11 +1,13 @@
 //! Look, decide, compare and write; again where others were faster.
 
+use super::base::decode;
 use super::connection::{Ask, Pages, Write};
 use super::error::Failure;
 use super::handle::Handle;
 use super::leases::LeaseBook;
 use super::look::Look;
-use super::plan::{Plan, newest_event};
+use super::plan::{Marker, Plan, newest_event};
+use crate::store::format::etcd::LogRecord;
 use crate::store::{Committed, StoreError, Transaction};
 use etcd_client::{Compare, CompareOp, PutOptions, TxnOp};
 use std::time::Duration;
@@ -233,14 +235,26 @@ impl Handle {
         }
     }
 
-    /// Whether a change was made that nothing can change any more.
+    /// Whether a change was made that nothing can change any more. Its key may have been removed since, with the
+    /// segment of the history that it was in: then this is not known.
     async fn settle(&self, plan: &Plan) -> Result<Sent, Failure> {
-        let Some(marker) = &plan.marker else { return Ok(Sent::TooLate) };
-        let mut pages = self.connection.read(&[Ask::one(marker.clone())], None).await?;
-        Ok(match pages.next().first() {
-            Some(entry) => Sent::Made(Pages::none(entry.mod_revision())),
-            None => Sent::TooLate,
-        })
+        let Some(Marker { key, segment }) = &plan.marker else { return Ok(Sent::TooLate) };
+        let others = Ask::all(self.keys.segment(*segment)).first(1).keys_only();
+        let log = Ask::one(self.keys.store("log"));
+        let mut pages = self.connection.read(&[Ask::one(key.clone()), others, log], None).await?;
+        let (own, others, log) = (pages.next(), pages.next(), pages.next());
+        if let Some(entry) = own.first() {
+            return Ok(Sent::Made(Pages::none(entry.mod_revision())));
+        }
+        let log: Option<LogRecord> =
+            log.first().map(|entry| decode(entry, self.url())).transpose()?;
+        // Whole segments are removed, never the one that is written now.
+        if others.count > 0 || log.is_some_and(|log| log.segment == *segment) {
+            return Ok(Sent::TooLate);
+        }
+        let reason =
+            "the history of that time was removed before it was known whether the change was made";
+        Err(Failure::NoAnswer(reason.to_owned()))
     }
 
     /// Wakes waiters of this handle, and ends leases that are not needed any more.

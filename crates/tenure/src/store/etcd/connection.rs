@@ -2,42 +2,25 @@
 
 use super::address::Address;
 use super::error::Failure;
+use super::keys::Keys;
+use super::limits::{
+    COMPARED_AGAIN, COMPARED_WITHIN, LARGE, LARGE_WRITE_TIMEOUT, PATIENCE, PAUSE_MAX, READ_TIMEOUT,
+    WRITE_TIMEOUT,
+};
 use crate::store::StoreError;
 use etcd_client::{
     Client, Compare, Error, GetOptions, KeyValue, ResponseHeader, SortOrder, SortTarget, Txn,
     TxnOp, TxnOpResponse, TxnResponse,
 };
 use futures_util::future::join_all;
+use parking_lot::Mutex;
 use std::future::Future;
 use std::ops::Range;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use tokio::sync::{OnceCell, watch};
+use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
-
-/// How long a read may take. A server in order needs milliseconds; one that was stopped answers never,
-/// and another is asked then.
-const READ_TIMEOUT: Duration = Duration::from_secs(2);
-
-/// How long a write may take. A write that was on its way to a leader that died is not answered at all, so
-/// this is how long work pauses then. One that takes longer is sent again, and made once.
-const WRITE_TIMEOUT: Duration = Duration::from_secs(2);
-
-/// The same for a large one: 1.5 MiB on a slow disk need a while.
-const LARGE_WRITE_TIMEOUT: Duration = Duration::from_secs(8);
-
-/// From how many operations on a write is large.
-const LARGE: usize = 200;
-
-/// How long calls are tried again where servers do not answer: the time of an election with some to
-/// spare, and of asking each of several servers of which one is silent.
-const PATIENCE: Duration = Duration::from_secs(8);
-
-/// The longest pause between two tries.
-const PAUSE_MAX: Duration = Duration::from_millis(400);
-
-/// How long the first change waits for servers that are asked for their cluster: they are in one network.
-const COMPARED_WITHIN: Duration = Duration::from_millis(300);
 
 /// The largest answer that is accepted: all holds and places of a large store.
 const ANSWER_MAX_BYTES: usize = 512 << 20;
@@ -53,14 +36,22 @@ const DEEP: usize = 34;
 /// answers; then the next one is.
 pub(super) struct Connection {
     address: Address,
-    /// A client for each server. A client for all of them would go on asking one that hangs.
-    clients: Vec<OnceCell<Client>>,
+    /// A client for each server. A client for all of them would go on asking one that hangs. It is made anew
+    /// after a call that got no answer: its connection may have died silently.
+    clients: Vec<Mutex<Option<Client>>>,
     /// Which of them is asked.
     current: watch::Sender<usize>,
     /// The cluster of the server that answered first.
     cluster: OnceLock<u64>,
-    /// Filled once the other servers were asked for theirs.
-    compared: OnceCell<()>,
+    /// Whether a server of another cluster was found. It stays so, whichever server answers later.
+    is_mixed: AtomicBool,
+    /// The servers that were not asked for their cluster yet, and when that was tried last.
+    uncompared: tokio::sync::Mutex<Uncompared>,
+}
+
+struct Uncompared {
+    servers: Vec<usize>,
+    tried_at: Option<Instant>,
 }
 
 /// One read of some keys.
@@ -185,8 +176,9 @@ impl Write {
 
 impl Connection {
     pub(super) fn new(address: Address) -> Connection {
-        let clients: Vec<OnceCell<Client>> =
-            address.endpoints.iter().map(|_| OnceCell::new()).collect();
+        let clients: Vec<Mutex<Option<Client>>> =
+            address.endpoints.iter().map(|_| Mutex::default()).collect();
+        let servers = if clients.len() > 1 { (0..clients.len()).collect() } else { vec![] };
         // Each handle begins somewhere else, so that the servers share the work.
         let first = super::random_below(clients.len() as u64) as usize;
         let current = watch::Sender::new(first);
@@ -195,7 +187,8 @@ impl Connection {
             clients,
             current,
             cluster: OnceLock::new(),
-            compared: OnceCell::new(),
+            is_mixed: AtomicBool::new(false),
+            uncompared: tokio::sync::Mutex::new(Uncompared { servers, tried_at: None }),
         }
     }
 
@@ -221,38 +214,47 @@ impl Connection {
     }
 
     async fn client(&self, server: usize) -> Result<Client, Failure> {
-        let connect = || async {
-            let options = self.address.options().map_err(Failure::Refused)?;
-            let connecting = Client::connect([&self.address.endpoints[server]], Some(options));
-            match timeout(READ_TIMEOUT, connecting).await {
-                Ok(client) => client.map_err(|error| Failure::of(error, &self.address.url)),
-                Err(_) => Err(no_answer(READ_TIMEOUT)),
-            }
+        if let Some(client) = &*self.clients[server].lock() {
+            return Ok(client.clone());
+        }
+        let options = self.address.options().map_err(Failure::Refused)?;
+        let connecting = Client::connect([&self.address.endpoints[server]], Some(options));
+        let client = match timeout(READ_TIMEOUT, connecting).await {
+            Ok(client) => client.map_err(|error| Failure::of(error, &self.address.url))?,
+            Err(_) => return Err(no_answer(READ_TIMEOUT)),
         };
-        Ok(self.clients[server].get_or_try_init(connect).await?.clone())
+        *self.clients[server].lock() = Some(client.clone());
+        Ok(client)
     }
 
-    /// Before the first change: asks all servers at once for their cluster. One that does not answer is
-    /// compared when it is asked something.
+    /// Before a change: asks all servers at once for their cluster. Those that do not answer are asked again
+    /// with later changes, now and then; until then they can only be servers that nobody gets an answer from,
+    /// or whose answers are late.
     async fn compare_clusters(&self) -> Result<(), Failure> {
-        if self.clients.len() == 1 {
+        let mut uncompared = self.uncompared.lock().await;
+        let is_early = uncompared.tried_at.is_some_and(|tried| tried.elapsed() < COMPARED_AGAIN);
+        if uncompared.servers.is_empty() || is_early {
             return Ok(());
         }
+        // A key that whoever may use the store may read.
+        let key = Keys::new(&self.address.prefix).store("meta");
         let one = async |server: usize| {
             let client = self.client(server).await.ok()?;
             let options = GetOptions::new().with_serializable().with_keys_only();
-            let asked = client.kv_client().get(self.address.prefix.as_str(), Some(options)).await;
+            let asked = client.kv_client().get(key.as_str(), Some(options)).await;
             asked.ok()?.header().cloned()
         };
-        let compare = async || {
-            let asking =
-                (0..self.clients.len()).map(|server| timeout(COMPARED_WITHIN, one(server)));
-            for answer in join_all(asking).await {
-                self.check_cluster(answer.ok().flatten().as_ref())?;
+        let asking = uncompared.servers.iter().map(|server| timeout(COMPARED_WITHIN, one(*server)));
+        let answers = join_all(asking).await;
+        let mut silent = Vec::new();
+        for (server, answer) in uncompared.servers.iter().zip(answers) {
+            match answer.ok().flatten() {
+                Some(header) => self.check_cluster(Some(&header))?,
+                None => silent.push(*server),
             }
-            Ok(())
-        };
-        self.compared.get_or_try_init(compare).await.map(|_| ())
+        }
+        *uncompared = Uncompared { servers: silent, tried_at: Some(Instant::now()) };
+        Ok(())
     }
 
     /// Makes one call, once. If the server does not answer, the next call goes to another one.
@@ -273,6 +275,7 @@ impl Connection {
         let answer = timeout(limit, asking).await.unwrap_or_else(|_| Err(no_answer(limit)));
         if let Err(Failure::NoAnswer(reason)) = answer {
             self.turn_away_from(server);
+            *self.clients[server].lock() = None;
             let host = self.address.host(server);
             return Err(Failure::NoAnswer(format!("{host} does not answer ({reason})")));
         }
@@ -283,7 +286,11 @@ impl Connection {
     /// nobody here.
     pub(super) fn check_cluster(&self, answer: Option<&ResponseHeader>) -> Result<(), Failure> {
         let Some(header) = answer else { return Ok(()) };
-        if *self.cluster.get_or_init(|| header.cluster_id()) == header.cluster_id() {
+        let is_same = *self.cluster.get_or_init(|| header.cluster_id()) == header.cluster_id();
+        if !is_same {
+            self.is_mixed.store(true, Ordering::Relaxed);
+        }
+        if !self.is_mixed.load(Ordering::Relaxed) {
             return Ok(());
         }
         Err(Failure::Refused(StoreError::Unsupported {
@@ -297,9 +304,21 @@ impl Connection {
     where
         F: Future<Output = Result<T, Error>>,
     {
+        self.repeat_within(READ_TIMEOUT, call).await
+    }
+
+    /// The same with another time for each try.
+    pub(super) async fn repeat_within<T, F>(
+        &self,
+        limit: Duration,
+        call: impl Fn(Client) -> F,
+    ) -> Result<T, Failure>
+    where
+        F: Future<Output = Result<T, Error>>,
+    {
         let mut retry = self.retry();
         loop {
-            match self.call(READ_TIMEOUT, &call).await {
+            match self.call(limit, &call).await {
                 Err(Failure::NoAnswer(reason)) => retry.pause(reason).await?,
                 answer => return answer,
             }
@@ -313,10 +332,20 @@ impl Connection {
 
     /// Reads all of these at one revision: the newest, or the one that is given.
     pub(super) async fn read(&self, asks: &[Ask], revision: Option<i64>) -> Result<Pages, Failure> {
+        self.read_within(READ_TIMEOUT, asks, revision).await
+    }
+
+    /// The same with another time for each try.
+    pub(super) async fn read_within(
+        &self,
+        limit: Duration,
+        asks: &[Ask],
+        revision: Option<i64>,
+    ) -> Result<Pages, Failure> {
         let operations: Vec<TxnOp> = asks.iter().map(|ask| ask.operation(revision)).collect();
         let txn = Txn::new().and_then(nested(operations));
         let answer = self
-            .repeat(|client| {
+            .repeat_within(limit, |client| {
                 let txn = txn.clone();
                 let mut keys = client.kv_client().max_decoding_message_size(ANSWER_MAX_BYTES);
                 async move { keys.txn(txn).await }
@@ -356,7 +385,7 @@ impl Connection {
 }
 
 fn no_answer(limit: Duration) -> Failure {
-    Failure::NoAnswer(format!("waited {} seconds", limit.as_secs()))
+    Failure::NoAnswer(format!("waited {} seconds", limit.as_secs_f64()))
 }
 
 /// The patience of a series of tries.
@@ -426,6 +455,7 @@ impl Connection {
     /// Makes several changes, each on its own conditions, if the common one holds; says which were made.
     pub(super) async fn write_each(
         &self,
+        limit: Duration,
         common: Vec<Compare>,
         changes: Vec<Write>,
     ) -> Result<Vec<bool>, Failure> {
@@ -433,7 +463,7 @@ impl Connection {
             changes.into_iter().map(|change| TxnOp::txn(change.transaction())).collect();
         let txn = Txn::new().when(common).and_then(inner);
         let answer = self
-            .call(WRITE_TIMEOUT, |client| {
+            .call(limit, |client| {
                 let mut keys = client.kv_client();
                 async move { keys.txn(txn).await }
             })

@@ -2,6 +2,7 @@
 
 use super::connection::Connection;
 use super::error::Failure;
+use super::limits::{LEASE_TIMEOUT, READ_TIMEOUT};
 use etcd_client::LeaseTimeToLiveOptions;
 use futures_util::future::join_all;
 use parking_lot::Mutex;
@@ -10,9 +11,6 @@ use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::GrantId;
 use tokio::time::Instant;
-
-/// How long a call about a lease may take.
-const TIMEOUT: Duration = Duration::from_secs(3);
 
 /// How long a lease for stored replies lasts, and for how long it is given to new ones: each reply is
 /// then kept for ten minutes at least.
@@ -44,11 +42,16 @@ impl Connection {
 
     /// Starts a lease anew; fails with [`Failure::NoLease`] if it ended.
     pub(super) async fn keep_lease(&self, id: i64) -> Result<(), Failure> {
+        self.keep_lease_within(READ_TIMEOUT, id).await
+    }
+
+    /// The same with another time for each try.
+    pub(super) async fn keep_lease_within(&self, limit: Duration, id: i64) -> Result<(), Failure> {
         let call = move |client: etcd_client::Client| {
             let mut leases = client.lease_client();
             async move { leases.keep_alive(id).await.map(drop) }
         };
-        self.repeat(call).await
+        self.repeat_within(limit, call).await
     }
 
     /// Starts leases anew; fails if one of them ended.
@@ -63,7 +66,7 @@ impl Connection {
             let mut leases = client.lease_client();
             async move { leases.revoke(id).await.map(drop) }
         };
-        self.call(TIMEOUT, call).await
+        self.call(LEASE_TIMEOUT, call).await
     }
 
     /// Whether nothing is attached to a lease that lives.
@@ -73,7 +76,7 @@ impl Connection {
             let options = LeaseTimeToLiveOptions::new().with_keys();
             async move { leases.time_to_live(id, Some(options)).await }
         };
-        let answer = self.call(TIMEOUT, call).await?;
+        let answer = self.call(LEASE_TIMEOUT, call).await?;
         Ok(answer.ttl() >= 0 && answer.keys().is_empty())
     }
 }

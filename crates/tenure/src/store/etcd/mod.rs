@@ -28,6 +28,7 @@ mod handle;
 mod history;
 mod keys;
 mod leases;
+mod limits;
 mod look;
 mod look_at_tasks;
 mod maintain;

@@ -36,7 +36,7 @@ pub(super) struct Plan {
     /// Whether it compares so much that most other changes are in its way.
     pub(super) is_wide: bool,
     /// The key that this change alone puts, if it records events: where it is, the change was made.
-    pub(super) marker: Option<String>,
+    pub(super) marker: Option<Marker>,
     pub(super) events: u64,
     /// Requests of this handle that are woken by the change.
     pub(super) wakes_here: Vec<GrantId>,
@@ -46,6 +46,13 @@ pub(super) struct Plan {
     pub(super) attached: Vec<(String, i64)>,
     /// Keys that are deleted or moved to another lease, with the leases that they were attached to.
     pub(super) detached: Vec<(String, i64)>,
+}
+
+/// The key of one change in the history.
+pub(super) struct Marker {
+    pub(super) key: String,
+    /// The segment of the history in which it is.
+    pub(super) segment: u64,
 }
 
 /// What a change needs before it can be sent.
@@ -236,7 +243,7 @@ impl Draft<'_> {
     }
 
     /// Writes the events; returns the key of the change.
-    fn record(&mut self, change: &Change) -> Result<Option<String>, Failure> {
+    fn record(&mut self, change: &Change) -> Result<Option<Marker>, Failure> {
         if change.events.is_empty() {
             return Ok(None);
         }
@@ -264,10 +271,10 @@ impl Draft<'_> {
         self.compares.push(is_new);
         self.put(marker.clone(), encode(&record));
         self.put(self.handle.keys.store("head"), count.to_string().into_bytes());
-        Ok(Some(marker))
+        Ok(Some(Marker { key: marker, segment }))
     }
 
-    fn finish(self, marker: Option<String>, events: u64) -> Plan {
+    fn finish(self, marker: Option<Marker>, events: u64) -> Plan {
         let mut operations = Vec::with_capacity(self.effects.len());
         let mut attached = Vec::new();
         for range in self.deleted {

@@ -9,12 +9,14 @@ use super::error::Failure;
 use super::handle::Handle;
 use super::keys::Family;
 use super::leases::{LeaseBook, LeaseUse, seconds_up};
+use super::limits::{LARGE_WRITE_TIMEOUT, renewal_try};
 use super::look::Start;
 use super::records::{Life, StoredHold};
 use crate::store::{Renewal, Renewed, StoreError};
 use etcd_client::{Compare, PutOptions, TxnOp};
 use futures_util::future::join_all;
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 /// How often a renewal is tried that others' changes of the same holds are in the way of.
 const TRIES_MAX: u32 = 10;
@@ -48,11 +50,13 @@ impl Handle {
                 instead: "Ask for a longer lease.".to_owned(),
             });
         }
+        let shortest = renewals.iter().map(|renewal| renewal.ttl).min().unwrap_or(shortest);
+        let limit = renewal_try(shortest);
         let mut answers: Vec<Option<Renewed>> = vec![None; renewals.len()];
         for _ in 0..TRIES_MAX {
             let open: Vec<usize> =
                 (0..answers.len()).filter(|index| answers[*index].is_none()).collect();
-            let renewed = self.renew_once(renewals, &open, &mut answers).await;
+            let renewed = self.renew_once(limit, renewals, &open, &mut answers).await;
             renewed.map_err(|failure| self.connection.unwritten(failure))?;
             if let Some(answers) = answers.iter().copied().collect() {
                 return Ok(answers);
@@ -63,6 +67,7 @@ impl Handle {
 
     async fn renew_once(
         &self,
+        limit: Duration,
         renewals: &[Renewal],
         open: &[usize],
         answers: &mut [Option<Renewed>],
@@ -77,7 +82,7 @@ impl Handle {
                 asks.push(Ask::one(key(Family::Lives)).keys_only());
             }
         }
-        let mut pages = self.connection.read(&asks, None).await?;
+        let mut pages = self.connection.read_within(limit, &asks, None).await?;
         let (revision, base) = (pages.revision, start.take(self, &mut pages)?.base);
         let mut leases = LeaseBook::default();
         let mut prepared = Vec::new();
@@ -104,11 +109,11 @@ impl Handle {
         let (large, mut small): (Vec<Prepared>, Vec<Prepared>) =
             prepared.into_iter().partition(|one| one.write.operations.len() > EACH_MAX);
         for one in large {
-            self.carry_out(vec![one], same_store.clone(), &mut leases, answers).await?;
+            self.carry_out(limit, vec![one], same_store.clone(), &mut leases, answers).await?;
         }
         while !small.is_empty() {
             let rest = small.split_off(small.len().min(EACH_MAX));
-            self.carry_out(small, same_store.clone(), &mut leases, answers).await?;
+            self.carry_out(limit, small, same_store.clone(), &mut leases, answers).await?;
             small = rest;
         }
         self.leases.end_unused(leases.left());
@@ -174,6 +179,7 @@ impl Handle {
     /// Keeps the leases alive and puts the holds. A renewal whose holds changed meanwhile is not answered.
     async fn carry_out(
         &self,
+        limit: Duration,
         prepared: Vec<Prepared>,
         same_store: Compare,
         leases: &mut LeaseBook,
@@ -181,10 +187,13 @@ impl Handle {
     ) -> Result<(), Failure> {
         let kept: BTreeSet<i64> =
             prepared.iter().flat_map(|one| one.kept.iter().copied()).collect();
-        let keeping = kept.iter().map(|lease| self.connection.keep_lease(*lease));
+        let keeping = kept.iter().map(|lease| self.connection.keep_lease_within(limit, *lease));
         let writes = prepared.iter().map(|one| one.write.clone()).collect();
-        let (alive, made) =
-            tokio::join!(join_all(keeping), self.connection.write_each(vec![same_store], writes));
+        // One with many holds is a large write.
+        let most = prepared.iter().map(|one| one.write.operations.len()).max().unwrap_or(0);
+        let write_limit = if most > EACH_MAX { limit.max(LARGE_WRITE_TIMEOUT) } else { limit };
+        let writing = self.connection.write_each(write_limit, vec![same_store], writes);
+        let (alive, made) = tokio::join!(join_all(keeping), writing);
         let mut ended = BTreeSet::new();
         for (lease, alive) in kept.into_iter().zip(alive) {
             match alive {
@@ -210,7 +219,7 @@ impl Handle {
         let (late, late_made): (Vec<&Prepared>, Vec<&mut bool>) =
             prepared.iter().zip(&mut made).filter(is_late).unzip();
         if !late.is_empty() {
-            let unchanged = self.unchanged(&late).await?;
+            let unchanged = self.unchanged(limit, &late).await?;
             late_made.into_iter().zip(unchanged).for_each(|(made, unchanged)| *made = unchanged);
         }
         let (mut attached, mut detached) = (Vec::new(), Vec::new());
@@ -231,10 +240,14 @@ impl Handle {
     }
 
     /// Whether the holds of each renewal are still as they were.
-    async fn unchanged(&self, prepared: &[&Prepared]) -> Result<Vec<bool>, Failure> {
+    async fn unchanged(
+        &self,
+        limit: Duration,
+        prepared: &[&Prepared],
+    ) -> Result<Vec<bool>, Failure> {
         let keys = prepared.iter().flat_map(|one| &one.keys);
         let asks: Vec<Ask> = keys.map(|(key, _)| Ask::one(key.clone()).keys_only()).collect();
-        let mut pages = self.connection.read(&asks, None).await?;
+        let mut pages = self.connection.read_within(limit, &asks, None).await?;
         let mut is_unchanged = |revision: i64| {
             let page = pages.next();
             page.first().is_some_and(|entry| entry.mod_revision() == revision)
