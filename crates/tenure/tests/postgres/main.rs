@@ -5,6 +5,7 @@
 
 mod conformance;
 mod costs;
+mod failover;
 mod faults;
 mod opening;
 mod pooler;

@@ -4,8 +4,8 @@ use super::{open, parsed, schema_of};
 use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
+use tenure::Client;
 use tenure::store::{PostgresOptions, PostgresStore, Query, Store, StoreError};
-use tenure::{Client, Wait};
 use tenure_testkit::Postgres;
 use tenure_testkit::postgres::{fresh_url, psql, shared_url};
 
@@ -140,75 +140,6 @@ END
         let error = error_of(&url).await;
         assert!(!format!("{error:?}").contains("wrong:"), "{error:?}");
     }
-}
-
-/// A standby that becomes the primary may lack what was reported last: numbers jump, and nothing is
-/// granted for the longest lease.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn after_a_failover_numbers_jump_and_grants_wait() {
-    let server = Postgres::start(&[]);
-    let url = format!("{}?schema=s", server.url());
-    let client = Client::open(&url).await.unwrap();
-    let lease = Duration::from_secs(4);
-    let before = client.request("x").ttl(lease).hold().await.unwrap().into_result().unwrap();
-    let token = before.token();
-    before.release().await.unwrap();
-    drop(client);
-    // A new timeline, as after a promotion.
-    server.sql("UPDATE s.meta SET timeline = '00000000'");
-    let client = Client::open(&url).await.unwrap();
-    let refused = client.request("x").ttl(lease).wait(Wait::No).hold().await;
-    let refused = refused.err().map(|error| error.to_string()).unwrap_or_default();
-    assert!(refused.contains("took over"), "{refused}");
-    // What was held stays held, and can be looked at and released.
-    client.look_everywhere().await.unwrap();
-    tokio::time::sleep(lease).await;
-    let after = client.request("x").ttl(lease).hold().await.unwrap().into_result().unwrap();
-    assert!(after.token().0 > token.0 + 1_000_000, "{} after {token}", after.token());
-    let events = server.sql("SELECT count(*) FROM s.events WHERE kind = 'rebooted'");
-    assert_eq!(events, "1");
-}
-
-/// A standby that lacks the last grant becomes the primary while clients go on: no other holder until
-/// the lost lease has ended for its holder too.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_real_standby_that_lacks_the_last_grant_takes_over() {
-    let mut primary = Postgres::start(&[]);
-    let lease = Duration::from_secs(6);
-    let first = Client::open(&format!("{}?schema=s", primary.url())).await.unwrap();
-    let before = first.request("x").ttl(lease).hold().await.unwrap().into_result().unwrap();
-    before.release().await.unwrap();
-    let standby = primary.standby();
-    while standby.sql("SELECT to_regclass('s.meta')").is_empty() {
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-    // From now on nothing arrives there.
-    standby.sql("ALTER SYSTEM SET primary_conninfo = ''");
-    standby.sql("SELECT pg_reload_conf()");
-    while standby.sql("SELECT count(*) FROM pg_stat_wal_receiver") != "0" {
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-    let hosts = format!("127.0.0.1:{},127.0.0.1:{}", primary.port, standby.port);
-    let url = format!("postgres://postgres@{hosts}/postgres?schema=s");
-    let (one, other) = (Client::open(&url).await.unwrap(), Client::open(&url).await.unwrap());
-    let lost = one.request("x").ttl(lease).hold().await.unwrap().into_result().unwrap();
-    let token = lost.token();
-    primary.kill();
-    standby.sql("SELECT pg_promote()");
-    let granted = loop {
-        match other.request("x").ttl(lease).wait(Wait::No).hold().await {
-            Ok(attempt) => break attempt.into_result().unwrap(),
-            Err(error) => {
-                let said = error.to_string();
-                let is_expected = ["took over", "connect", "closed"];
-                assert!(is_expected.iter().any(|part| said.contains(part)), "{said}");
-                tokio::time::sleep(Duration::from_millis(100)).await;
-            }
-        }
-    };
-    assert!(!lost.is_held(), "both trust their leases");
-    assert!(granted.token().0 > token.0 + 1_000_000, "{} after {token}", granted.token());
-    assert_eq!(standby.sql("SELECT count(*) FROM s.events WHERE kind = 'rebooted'"), "1");
 }
 
 /// Clocks of clients do not matter: no time of theirs reaches the tables.

@@ -19,6 +19,10 @@ pub(super) const ANSWER: Duration = Duration::from_secs(11);
 /// How long to wait for a free connection of the pool: longer than one change has it.
 pub(super) const FREE_CONNECTION: Duration = Duration::from_secs(13);
 
+/// How long a lease that is longer than all before waits until standbys know how long that is: less than others
+/// wait for anything, since a standby may be far behind.
+pub(super) const STANDBYS: Duration = Duration::from_secs(4);
+
 /// How long a change is tried again: as long as a server restarts. The last try may begin just before, and
 /// ends by itself.
 pub(super) const PATIENCE: Duration = Duration::from_secs(15);
@@ -61,7 +65,8 @@ mod tests {
 
     #[test]
     fn each_step_ends_before_what_waits_for_it_gives_up() {
-        let order = [IDLE_IN_TRANSACTION, LOCK, STATEMENT, ANSWER, FREE_CONNECTION, PATIENCE];
+        let order =
+            [STANDBYS, IDLE_IN_TRANSACTION, LOCK, STATEMENT, ANSWER, FREE_CONNECTION, PATIENCE];
         assert!(order.is_sorted_by(|one, next| one < next), "{order:?}");
         let large = LARGE_STATEMENTS.split('\'').nth(1).and_then(|text| text.strip_suffix('s'));
         let large = Duration::from_secs(large.unwrap().parse().unwrap());

@@ -6,7 +6,8 @@
 //! - `names`, `schema` — the tables.
 //! - `locks`, `claimed` — which advisory locks a change takes. `transact` — a change in two round trips;
 //!   `first_flight` — the first of them: locks, a number (`moment`), and what the rule sees (`look`).
-//! - `read`, `tasks`, `write` — records. `pick`, `plain_tasks` — what a claim is shown. `renew` — leases.
+//! - `read`, `tasks`, `write` — records. `pick`, `plain_tasks` — what a claim is shown. `renew` — leases;
+//!   `longest` — how long they may be.
 //! - `follow` — events in order, and looks. `listen` — wakes.
 //! - `check` — what `doctor` tells, and what is removed in time.
 //!
@@ -22,6 +23,7 @@ mod limits;
 mod listen;
 mod literal;
 mod locks;
+mod longest;
 mod look;
 mod moment;
 mod names;

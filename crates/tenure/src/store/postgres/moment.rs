@@ -26,7 +26,7 @@ pub(super) struct Moment {
     pub(super) at: StoreTime,
     /// Nothing is granted before, see `schema`.
     pub(super) withhold_until_ms: i64,
-    /// The longest lease that the tables know of.
+    /// The longest lease that may be granted, see `longest`.
     pub(super) longest_ms: i64,
 }
 

@@ -159,7 +159,7 @@ impl Manager for Connector {
             self.first_host(|config| async move { self.open(&config).await }).await?;
         let found = schema::ensure(&session, found, self.store_id.get().is_none()).await?;
         match found.process.as_ref() == Some(&self.mark) {
-            true => session.keep_settings(found.commits_without_flush).await?,
+            true => session.keep_settings(found.commits_early).await?,
             false => self.may_prepare.store(false, Ordering::Relaxed),
         }
         let known = self.store_id.get_or_init(|| found.store_id.clone());

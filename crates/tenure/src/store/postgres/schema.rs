@@ -1,14 +1,16 @@
 //! The tables: how they are made, brought up to date, and what a failover changes in them.
 
 use super::error::PgError;
+use super::longest::FLOOR_MS;
 use super::session::Session;
 
 /// The version of the tables that this library writes.
 pub(super) const VERSION: i32 = MIGRATIONS.len() as i32;
 
-/// How far numbers jump when the server changed: further than any number that the old server can
-/// have given out and that did not reach this one.
-const FAILOVER_JUMP: i64 = 1 << 20;
+/// When the server changed, numbers jump to a multiple of 2 to the power of this, past the next one: further than
+/// the old server can have drawn numbers that did not reach this one, which at 10,000 a second is 79 days of them.
+/// Below the largest number there is room for 65,000 failovers.
+const FAILOVER_JUMP_BITS: u32 = 36;
 
 /// Brings the tables from version n to n + 1. To change them, append a step; never edit one that was
 /// released.
@@ -23,6 +25,9 @@ const MIGRATIONS: [&str; 1] = [TO_VERSION_1];
 /// `tasks_ended` has finished tasks in the order in which they ended, so that those beyond what is kept are
 /// found without looking at the rest. Tasks that are not at their end, which claims look for, are not in it.
 ///
+/// `longest_ms` is the longest lease that may be granted now, and `withhold_ms` says for how long nothing is granted
+/// after a failover; both begin with $FLOOR, see `longest`.
+///
 /// Holds and places are few and change all the time: pages half empty keep updates in their page,
 /// and an eager vacuum keeps the tables small. History lies apart.
 const TO_VERSION_1: &str = "
@@ -31,7 +36,8 @@ CREATE TABLE @meta (
     store_id text NOT NULL,
     timeline text NOT NULL,
     withhold_until_ms bigint NOT NULL DEFAULT 0,
-    longest_ms bigint NOT NULL DEFAULT 0
+    longest_ms bigint NOT NULL,
+    withhold_ms bigint NOT NULL
 );
 CREATE SEQUENCE @numbers MINVALUE 1 MAXVALUE 9007199254740991 CACHE 1;
 SELECT setval('@numbers', 1);
@@ -194,8 +200,8 @@ CREATE TABLE @records (
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
 CREATE INDEX $PREFIXrecords_order ON @records (kind, number);
 
-INSERT INTO @meta (version, store_id, timeline)
-    VALUES (1, gen_random_uuid()::text, $TIMELINE);
+INSERT INTO @meta (version, store_id, timeline, longest_ms, withhold_ms)
+    VALUES (1, gen_random_uuid()::text, $TIMELINE, $FLOOR, $FLOOR);
 ";
 
 /// The first eight digits of the name of the file to which the server writes: they change whenever a
@@ -210,8 +216,9 @@ pub(super) struct Found {
     same_timeline: bool,
     /// The mark of the process that made this server connection.
     pub(super) process: Option<String>,
-    /// Whether the database reports commits before they are on disk, unless told otherwise.
-    pub(super) commits_without_flush: bool,
+    /// Whether the database reports commits before they are on disk, and on that of a synchronous standby,
+    /// unless told otherwise.
+    pub(super) commits_early: bool,
 }
 
 /// Reads it.
@@ -221,7 +228,8 @@ pub(super) async fn look(session: &Session) -> Result<Found, PgError> {
             "SELECT version, store_id,
                 timeline = substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8),
                 current_setting('tenure.process', true),
-                current_setting('synchronous_commit') = 'off'
+                coalesce(current_setting('tenure.default_commit', true),
+                    current_setting('synchronous_commit')) NOT IN ('on', 'remote_apply')
              FROM @meta",
             &[],
         )
@@ -232,7 +240,7 @@ pub(super) async fn look(session: &Session) -> Result<Found, PgError> {
         store_id: row.get(1),
         same_timeline: row.get(2),
         process: row.get(3),
-        commits_without_flush: row.get(4),
+        commits_early: row.get(4),
     })
 }
 
@@ -307,7 +315,8 @@ async fn steps(session: &Session, from: i32) -> Result<(), PgError> {
         }
     }
     for step in MIGRATIONS.iter().skip(version as usize) {
-        session.run_text(&step.replace("$TIMELINE", TIMELINE)).await?;
+        let step = step.replace("$TIMELINE", TIMELINE).replace("$FLOOR", &FLOOR_MS.to_string());
+        session.run_text(&step).await?;
     }
     session.run_text(&format!("UPDATE @meta SET version = {VERSION}")).await
 }
@@ -320,13 +329,13 @@ async fn note_failover(session: &Session) -> Result<(), PgError> {
         .run_text(&format!(
             "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL search_path = pg_catalog;
              SELECT pg_advisory_xact_lock($SPACE, 0);
-             SELECT setval('@numbers', last_value + {FAILOVER_JUMP}) FROM @numbers, @meta
+             SELECT setval('@numbers', ((last_value >> {FAILOVER_JUMP_BITS}) + 2) << {FAILOVER_JUMP_BITS}) FROM @numbers, @meta
                 WHERE timeline <> {TIMELINE};
              INSERT INTO @events (id, until, at_ms, kind, label)
                 SELECT nextval('@numbers'), currval('@numbers'), floor(extract(epoch FROM clock_timestamp()) * 1000),
                     'rebooted', '' FROM @meta WHERE timeline <> {TIMELINE};
              UPDATE @meta SET timeline = {TIMELINE},
-                withhold_until_ms = floor(extract(epoch FROM clock_timestamp()) * 1000) + longest_ms
+                withhold_until_ms = floor(extract(epoch FROM clock_timestamp()) * 1000) + withhold_ms
                 WHERE timeline <> {TIMELINE};
              COMMIT"
         ))

@@ -8,6 +8,7 @@
 use super::error::PgError;
 use super::first_flight::{FirstFlight, LockedLook, Shown, begin_ask, keys_ask};
 use super::locks::LockSet;
+use super::longest;
 use super::moment::Moment;
 use super::pool::Pooled;
 use super::read::Addresses;
@@ -190,6 +191,13 @@ async fn decide(
                 roll_back(session);
                 return Err(error);
             }
+            let longest_ms = longest::of(&change);
+            if longest_ms > look.moment.longest_ms {
+                session.leave_transaction();
+                give_back(session);
+                longest::raise(inner, longest_ms).await?;
+                return Ok(Outcome::Again(None));
+            }
             write(inner, session, change, look).await
         }
     }
@@ -216,8 +224,7 @@ async fn write(
         }
     }
     let mailbox = inner.listener.channel();
-    let numbers =
-        Numbers { first: moment.number, longest_ms: moment.longest_ms, alone: locks.whole };
+    let numbers = Numbers { first: moment.number, alone: locks.whole };
     let batch = Batch::of(&change, moment.at, mailbox);
     let mut asks = batch.asks(&change, &numbers, moment.at, mailbox, &snapshot.tasks);
     let has_events = !change.events.is_empty();
