@@ -1,5 +1,6 @@
 //! Servers that take over: what the one before granted last may be missing there.
 
+use super::pooler::Pooler;
 use std::time::Duration;
 use tenure::{Client, Wait};
 use tenure_testkit::{Postgres, Proxy};
@@ -49,7 +50,7 @@ fn either(one: &Postgres, other: &Postgres) -> String {
 }
 
 /// Why a lock is refused, once the server answers.
-async fn refusal(client: &Client, lock: &str) -> String {
+pub async fn refusal(client: &Client, lock: &str) -> String {
     loop {
         match client.request(lock).wait(Wait::No).hold().await {
             Ok(attempt) => panic!("{lock} was granted: {:?}", attempt.into_result().is_ok()),
@@ -57,6 +58,12 @@ async fn refusal(client: &Client, lock: &str) -> String {
             Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
         }
     }
+}
+
+/// Nothing is granted before this time, in milliseconds.
+pub fn withholds_until(server: &Postgres, deadline_ms: &str) {
+    let covers = format!("SELECT withhold_until_ms >= {deadline_ms} FROM s.meta");
+    assert_eq!(server.sql(&covers), "t");
 }
 
 /// A standby that becomes the primary may lack what was reported last: numbers jump, and nothing is
@@ -139,8 +146,7 @@ async fn a_standby_that_saw_only_short_leases_waits_for_the_end_of_a_longer_one(
     standby.sql("SELECT pg_promote()");
     let other = Client::open(&either(&primary, &standby)).await.unwrap();
     refusal(&other, "x").await;
-    let covers = format!("SELECT withhold_until_ms >= {deadline} FROM s.meta");
-    assert_eq!(standby.sql(&covers), "t");
+    withholds_until(&standby, &deadline);
 }
 
 /// A lease that is longer than all before waits until the standby knows how long it may be.
@@ -151,11 +157,11 @@ async fn a_standby_knows_the_length_of_a_lease_before_it_is_granted() {
     client.acquire("x").await.unwrap().release().await.unwrap();
     let standby = follower(&primary);
     let proxy = Proxy::to(primary.port);
-    let feed = format!("host=127.0.0.1 port={} user=postgres", proxy.port);
+    let feed = format!("host=127.0.0.1 port={} user=postgres application_name=behind", proxy.port);
     cut_feed(&standby);
     standby.sql(&format!("ALTER SYSTEM SET primary_conninfo = '{feed}'"));
     standby.sql("SELECT pg_reload_conf()");
-    until(&primary, "SELECT count(*) FROM pg_stat_replication WHERE state = 'streaming'", "1")
+    until(&primary, "SELECT count(*) FROM pg_stat_replication WHERE application_name = 'behind' AND state = 'streaming'", "1")
         .await;
     proxy.freeze();
     let asked = tokio::spawn({
@@ -214,4 +220,30 @@ async fn a_change_is_acknowledged_when_the_synchronous_standby_has_it() {
     server.sql("ALTER SYSTEM SET synchronous_standby_names = ''");
     server.sql("SELECT pg_reload_conf()");
     asking.abort();
+}
+
+/// Behind a pooler, a process stays connected while another server takes over.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_failover_behind_a_pooler_is_noticed_by_a_process_that_stays_connected() {
+    let mut primary = Postgres::start(&[]);
+    let direct = Client::open(&format!("{}?schema=s", primary.url())).await.unwrap();
+    direct.acquire("x").await.unwrap().release().await.unwrap();
+    let standby = follower(&primary);
+    let pooler = Pooler::start("postgres", primary.port, "");
+    let client = Client::open(&format!("{}?schema=s", pooler.url())).await.unwrap();
+    client.acquire("x").await.unwrap().release().await.unwrap();
+    cut_feed(&standby);
+    let lost = direct.request("x").ttl(Duration::from_secs(40)).hold().await.unwrap();
+    let lost = lost.into_result().unwrap();
+    let deadline = primary.sql("SELECT deadline_ms FROM s.holds");
+    pooler.admin("PAUSE");
+    primary.kill();
+    standby.sql("SELECT pg_promote()");
+    until(&standby, "SELECT pg_is_in_recovery()", "f").await;
+    pooler.point_to(standby.port);
+    pooler.admin("RESUME");
+    refusal(&client, "x").await;
+    withholds_until(&standby, &deadline);
+    let next: u64 = standby.sql("SELECT last_value FROM s.numbers").parse().unwrap();
+    assert!(next > lost.token().0, "{next}");
 }

@@ -9,6 +9,7 @@ mod failover;
 mod faults;
 mod opening;
 mod pooler;
+mod restores;
 mod silence;
 mod strangers;
 mod traps;

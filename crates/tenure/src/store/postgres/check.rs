@@ -6,7 +6,7 @@ use super::listen::Hearing;
 use super::moment::{MOMENT, Moment};
 use super::pool::Pooled;
 use super::row::Row;
-use super::schema::VERSION;
+use super::schema::{self, Lost, VERSION};
 use super::session::{Ask, Value};
 use super::transact::{all, begun, roll_back};
 use crate::store::store_time::from_ms;
@@ -29,6 +29,7 @@ pub(super) async fn check(inner: &Arc<Inner>) -> Result<Vec<Finding>, PgError> {
     let session = inner.pool.get().await?;
     let mut times = Vec::new();
     let mut skew = Duration::MAX;
+    let mut withheld = Duration::ZERO;
     for _ in 0..5 {
         let before = SystemClock.wall();
         let begun = Instant::now();
@@ -38,6 +39,7 @@ pub(super) async fn check(inner: &Arc<Inner>) -> Result<Vec<Finding>, PgError> {
         let middle = from_ms(before.0) + took / 2;
         let server = from_ms(moment.at.now_ms);
         skew = skew.min(server.abs_diff(middle));
+        withheld = from_ms(moment.withhold_until_ms.saturating_sub(moment.at.now_ms));
         times.push(took);
     }
     times.sort();
@@ -84,6 +86,7 @@ pub(super) async fn check(inner: &Arc<Inner>) -> Result<Vec<Finding>, PgError> {
         used * 10 < most * 9,
         format!("{used} of {most} connections of the server are in use"),
     ));
+    findings.push(grants(withheld, server.get(8)));
     findings.push(privileges(server.get(6)));
     findings.push(snapshots(server.get(7)));
     let schema = [Value::Text(inner.names.schema.clone())];
@@ -113,7 +116,38 @@ const SERVER: &str = "SELECT current_setting('server_version_num')::bigint,
         unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']) AS p)
         AND has_sequence_privilege('@numbers', 'USAGE'),
     (SELECT coalesce(max(extract(epoch FROM now() - xact_start)), 0)::bigint FROM pg_stat_activity
-     WHERE pid <> pg_backend_pid() AND backend_xmin IS NOT NULL)";
+     WHERE pid <> pg_backend_pid() AND backend_xmin IS NOT NULL),
+    (SELECT last_value >= greatest((SELECT max(id) FROM @events), (SELECT max(token) FROM @holds), 0)
+     FROM @numbers)";
+
+/// Whether locks and tasks can be granted, with tokens that were never given out.
+fn grants(withheld: Duration, numbers_cover_records: bool) -> Finding {
+    if !numbers_cover_records {
+        let message = "numbers are behind what is stored, as after a restore of some of the tables: run \
+                       `tenure store moved`";
+        return finding("grants", false, message.to_owned());
+    }
+    match withheld.as_millis().div_ceil(1000) {
+        0 => finding("grants", true, "locks and tasks are granted".to_owned()),
+        seconds => finding(
+            "grants",
+            false,
+            format!(
+                "grants withheld for {seconds} s: another server took \
+            over, or an older state was put back, and leases that it may not know end by then"
+            ),
+        ),
+    }
+}
+
+/// Notes that changes which were reported may be missing; returns for how long nothing is granted.
+pub(super) async fn moved(inner: &Inner) -> Result<Duration, PgError> {
+    let session = inner.pool.get().await?;
+    schema::note_lost_changes(&session, &Lost::AsTold).await?;
+    let rows = session.query(MOMENT, &[]).await?;
+    let moment = Moment::read(inner, &rows)?;
+    Ok(from_ms(moment.withhold_until_ms.saturating_sub(moment.at.now_ms)))
+}
 
 fn privileges(enough: bool) -> Finding {
     match enough {

@@ -34,8 +34,13 @@ pub(super) enum PgError {
     /// The connection cannot be made for a reason that trying again does not change.
     #[error("{what}")]
     Settings { what: String, hint: String },
+    /// The server was started at another time than the one that was used last: it may be another one.
+    #[error("the server was started anew, or another one took over")]
+    OtherStart,
     /// After a failover nothing is granted until leases that this server may not know have ended.
-    #[error("another server took over; nothing is granted for the next {0:?}")]
+    #[error(
+        "another server took over, or an older state was put back; nothing is granted for the next {0:?}"
+    )]
     Withheld(Duration),
     #[error("the runtime of connections cannot be started: {0}")]
     Runtime(#[from] std::io::Error),
@@ -154,7 +159,7 @@ impl PgError {
             }
             PgError::Settings { hint, .. } => return refused(hint),
             PgError::Withheld(_) => {
-                let hint = "Leases that the new server may not know of end by then.".to_owned();
+                let hint = "Leases that the server may not know of end by then.".to_owned();
                 return StoreError::Unavailable { store, reason, hint: Some(hint) };
             }
             PgError::Exhausted(_) => {

@@ -56,9 +56,11 @@ pub(super) async fn raise(inner: &Inner, longest_ms: i64) -> Result<(), PgError>
 }
 
 /// Waits until the connected standbys have what the server had written by then. Without the rights of
-/// `pg_monitor` their positions are hidden, and nothing is waited for.
+/// `pg_monitor` their states are hidden, and nothing is waited for.
 async fn wait_for_standbys(inner: &Inner, written: String) -> Result<(), PgError> {
-    const BEHIND: &str = "SELECT count(*) FROM pg_stat_replication WHERE flush_lsn < $1::pg_lsn";
+    // A standby that just connected has not said yet what it has.
+    const BEHIND: &str = "SELECT count(*) FROM pg_stat_replication
+        WHERE state IN ('catchup', 'streaming') AND coalesce(flush_lsn < $1::pg_lsn, true)";
     let end = Instant::now() + STANDBYS;
     let written = [Value::Text(written)];
     loop {

@@ -58,7 +58,7 @@ use pool::{Pool, Pooled};
 use session::Value;
 use settings::Settings;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tenure_core::{Change, GrantId, Revision};
 use tokio::task::{JoinError, JoinHandle};
@@ -95,6 +95,8 @@ struct Inner {
     picks: Picks,
     claimed: ClaimedTasks,
     has_told_trouble: AtomicBool,
+    /// The highest number of a change that this process has committed.
+    highest: AtomicU64,
 }
 
 /// How often waiters look where no messages arrive.
@@ -122,9 +124,19 @@ impl PostgresStore {
             let listener = Listener::new(&names, settings.pooled);
             let pool = Pool::new(settings, names.clone())?;
             let (picks, claimed) = (Picks::default(), ClaimedTasks::default());
-            let has_told_trouble = AtomicBool::new(false);
+            let (has_told_trouble, highest) = (AtomicBool::new(false), AtomicU64::new(0));
             let url = shown.clone();
-            Ok(Inner { url, names, pool, listener, options, picks, claimed, has_told_trouble })
+            Ok(Inner {
+                url,
+                names,
+                pool,
+                listener,
+                options,
+                picks,
+                claimed,
+                has_told_trouble,
+                highest,
+            })
         };
         let inner = inner().map_err(|error| error.report(&shown))?;
         Ok(PostgresStore { inner: Arc::new(inner) })
@@ -363,6 +375,10 @@ impl Store for PostgresStore {
                     // What is tidied there are records, and nothing is counted.
                     Maintenance::Leftovers => Ok(Maintained::Left(0)),
                     Maintenance::Check => check::check(&inner).await.map(Maintained::Checked),
+                    Maintenance::Moved => {
+                        let moved = check::moved(&inner).await;
+                        moved.map(|withheld| Maintained::Moved { withheld })
+                    }
                     Maintenance::Trim(trim) => {
                         check::trim(&inner, trim).await.map(Maintained::Trimmed)
                     }

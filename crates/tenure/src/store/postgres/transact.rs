@@ -13,12 +13,14 @@ use super::moment::Moment;
 use super::pool::Pooled;
 use super::read::Addresses;
 use super::row::Row;
+use super::schema::{self, Lost};
 use super::session::{Answered, Ask, Value};
 use super::write::{Batch, EVENTS, Numbers, wake_word};
 use super::{Inner, Retry};
 use crate::store::store_time::from_ms;
 use crate::store::{Committed, Step, StoreError, Transaction};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use tenure_core::{Change, GrantId, Revision, Scope, Write};
 
 /// After so many beginnings with more locks a change takes the whole store.
@@ -123,11 +125,18 @@ async fn begin(
     attempt: &mut Attempt,
 ) -> Result<Outcome, PgError> {
     let scope = attempt.scope.clone();
+    // Numbers that are drawn from now on are higher.
+    let highest = inner.highest.load(Ordering::SeqCst);
     let flight =
         FirstFlight::new(inner, &scope, transaction.slot(), &attempt.extra, attempt.looks_at_all);
     let (session, rows) = begun(session, flight.asks()).await?;
     let shown = match flight.show(inner, rows) {
         Ok(shown) => shown,
+        Err(PgError::OtherStart) => {
+            session.leave_transaction();
+            schema::ensure(&session, schema::look(&session).await, false).await?;
+            return Ok(Outcome::Again(Some(Box::new(session))));
+        }
         Err(error) => {
             roll_back(session);
             return Err(error);
@@ -142,6 +151,11 @@ async fn begin(
         Shown::Unlocked(missing) => {
             session.leave_transaction();
             attempt.extra.add(missing);
+            Ok(Outcome::Again(Some(Box::new(session))))
+        }
+        Shown::All(look) if look.moment.number <= highest => {
+            session.leave_transaction();
+            schema::note_lost_changes(&session, &Lost::Rewound { highest }).await?;
             Ok(Outcome::Again(Some(Box::new(session))))
         }
         Shown::All(look) => decide(inner, session, transaction, attempt, *look).await,
@@ -249,6 +263,7 @@ async fn write(
         };
     }
     session.set_in_transaction(false);
+    inner.highest.fetch_max(moment.number, Ordering::SeqCst);
     for write in &change.writes {
         if let Write::DropWait(waiter) = write {
             inner.listener.forget(waiter.grant);
