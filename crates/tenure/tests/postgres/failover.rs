@@ -2,7 +2,9 @@
 
 use super::pooler::Pooler;
 use std::time::Duration;
-use tenure::{Client, Wait};
+use tenure::core::rules::tasks::NewTask;
+use tenure::store::StoreError;
+use tenure::{ClaimRequest, Client, Error, Wait};
 use tenure_testkit::{Postgres, Proxy};
 
 /// Longer than anything that is waited for here.
@@ -54,7 +56,7 @@ pub async fn refusal(client: &Client, lock: &str) -> String {
     loop {
         match client.request(lock).wait(Wait::No).hold().await {
             Ok(attempt) => panic!("{lock} was granted: {:?}", attempt.into_result().is_ok()),
-            Err(error) if error.to_string().contains("took over") => return error.to_string(),
+            Err(Error::Store(error @ StoreError::Withheld { .. })) => return error.to_string(),
             Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
         }
     }
@@ -88,8 +90,14 @@ async fn after_a_failover_numbers_jump_and_grants_wait() {
     assert!(refused.contains("took over"), "{refused}");
     // What was held stays held, and can be looked at and released.
     client.look_everywhere().await.unwrap();
-    tokio::time::sleep(lease).await;
-    let after = client.request("x").ttl(lease).hold().await.unwrap().into_result().unwrap();
+    // Requests and claims that wait are granted as soon as it is over.
+    client.tasks().add(vec![NewTask::new("t".parse().unwrap(), "T")]).await.unwrap();
+    let patience = Wait::UpTo(PATIENCE);
+    let claim = client.tasks().request(ClaimRequest::default()).wait(patience);
+    let (claimed, after) =
+        tokio::join!(claim.take_work(), client.request("x").ttl(lease).wait(patience).hold());
+    assert_eq!(claimed.unwrap().unwrap().len(), 1);
+    let after = after.unwrap().into_result().unwrap();
     assert!(after.token().0 > token.0 + 1_000_000, "{} after {token}", after.token());
     let events = server.sql("SELECT count(*) FROM s.events WHERE kind = 'rebooted'");
     assert_eq!(events, "1");

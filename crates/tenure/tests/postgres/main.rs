@@ -8,6 +8,7 @@ mod costs;
 mod failover;
 mod faults;
 mod opening;
+mod own_rows;
 mod pooler;
 mod restores;
 mod silence;

@@ -4,8 +4,9 @@ use super::{open, parsed, schema_of};
 use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
-use tenure::Client;
+use tenure::core::rules::tasks::NewTask;
 use tenure::store::{PostgresOptions, PostgresStore, Query, Store, StoreError};
+use tenure::{Client, Error};
 use tenure_testkit::Postgres;
 use tenure_testkit::postgres::{fresh_url, psql, shared_url};
 
@@ -47,13 +48,14 @@ async fn a_store_of_a_newer_version_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_prefixes_are_two_stores() {
+async fn each_prefix_is_a_store_of_its_own() {
     let url = fresh_url();
-    let one = Client::open(&format!("{url}&prefix=a_")).await.unwrap();
-    let other = Client::open(&format!("{url}&prefix=b_")).await.unwrap();
-    let _held = one.acquire("x").await.unwrap();
-    let _free = other.acquire("x").await.unwrap();
-    assert_eq!(other.look_everywhere().await.unwrap().holds.len(), 1);
+    let mut held = Vec::new();
+    for prefix in ["a_", "b_", "A_", "1a"] {
+        let client = Client::open(&format!("{url}&prefix={prefix}")).await.unwrap();
+        held.push(client.acquire("x").await.unwrap());
+        assert_eq!(client.look_everywhere().await.unwrap().holds.len(), 1, "{prefix}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -129,16 +131,44 @@ END
     ] {
         open(&url).query(Query::TaskCounts).await.unwrap_or_else(|error| panic!("{url}: {error}"));
     }
-    for url in [
-        at("bob:wrong", "require", ""),
-        at("bob", "require", ""),
-        at("bob:pw", "disable", ""),
-        at("bob:pw", "verify-full", &other_root),
-        at("alice", "verify-full", &root),
-        at("bob:pw", "verify-full", &root).replace("localhost", "127.0.0.1"),
+    for (url, hint) in [
+        (at("bob:wrong", "require", ""), "Check user and password"),
+        (at("bob", "require", ""), "Give the password"),
+        (at("bob:pw", "disable", ""), "pg_hba.conf"),
+        (at("bob:pw", "verify-full", &other_root), "Check sslrootcert"),
+        (at("alice", "verify-full", &root), ""),
+        (at("bob:pw", "verify-full", &root).replace("localhost", "127.0.0.1"), "Check sslrootcert"),
     ] {
         let error = error_of(&url).await;
         assert!(!format!("{error:?}").contains("wrong:"), "{error:?}");
+        let said = error.hint().unwrap_or_default();
+        assert!(said.contains(hint), "{url}: {error}: {said}");
+    }
+}
+
+/// Databases and users that cannot be used say why.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_database_lacks_is_said_with_what_to_do() {
+    let server = Postgres::start(&[]);
+    server.sql("CREATE ROLE reader LOGIN SUPERUSER");
+    server.sql("ALTER ROLE reader SET default_transaction_read_only = on");
+    let latin =
+        "CREATE DATABASE latin ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0";
+    server.sql(latin);
+    let url = format!("postgres://postgres@127.0.0.1:{}/latin", server.port);
+    let client = Client::open(&url).await.unwrap();
+    let task = NewTask::new("t".parse().unwrap(), "\u{4e2d}");
+    let Err(Error::Store(error)) = client.tasks().add(vec![task]).await else {
+        panic!("a database in LATIN1 stored a Chinese character")
+    };
+    let url = server.url();
+    for (error, hint) in [
+        (error, "ENCODING 'UTF8'"),
+        (error_of(&format!("{url}?sslmode=require")).await, "ssl = on"),
+        (error_of(&url.replace("postgres@", "reader@")).await, "default_transaction_read_only"),
+    ] {
+        let said = error.hint().unwrap_or_default();
+        assert!(said.contains(hint), "{error}: {said}");
     }
 }
 

@@ -1,8 +1,9 @@
 //! The tables: how they are made, brought up to date, and what a failover changes in them.
 
 use super::error::PgError;
+use super::limits::BEGIN_FIRST_LOOK;
 use super::longest::FLOOR_MS;
-use super::session::Session;
+use super::session::{Ask, Session};
 
 /// The version of the tables that this library writes.
 pub(super) const VERSION: i32 = MIGRATIONS.len() as i32;
@@ -27,6 +28,10 @@ const MIGRATIONS: [&str; 1] = [TO_VERSION_1];
 ///
 /// `longest_ms` is the longest lease that may be granted now, and `withhold_ms` says for how long nothing is granted
 /// after a failover; both begin with $FLOOR, see `longest`.
+///
+/// `check_token` and the views are for other programs, see `docs/postgres.md`; a grant is a secret and in none of
+/// them. A row that was checked stays until the transaction of the check ends, since its removal waits for the lock;
+/// a renewal does not.
 ///
 /// Holds and places are few and change all the time: pages half empty keep updates in their page,
 /// and an eager vacuum keeps the tables small. History lies apart.
@@ -202,6 +207,27 @@ CREATE TABLE @records (
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
 CREATE INDEX $PREFIXrecords_order ON @records (kind, number);
 
+CREATE FUNCTION @check_token(resource text, token bigint) RETURNS void
+LANGUAGE plpgsql SECURITY INVOKER SET search_path = pg_catalog, pg_temp AS $function$
+BEGIN
+    PERFORM FROM @holds AS h WHERE h.resource = $1 AND h.token = $2
+        AND h.deadline_ms > floor(extract(epoch FROM clock_timestamp()) * 1000) FOR KEY SHARE;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION '% is not held with token %', $1, $2
+            USING ERRCODE = 'TN001', HINT = 'The lease is over: stop, and change nothing.';
+    END IF;
+END $function$;
+
+CREATE VIEW @task_list AS SELECT id, title, description, nullif(section, '') AS section, status, priority, labels,
+    files, depends_on, attempts, claim_by AS worker, claim_token AS token, result, error,
+    to_timestamp(created_at_ms / 1000.0) AS created_at, to_timestamp(claimed_at_ms / 1000.0) AS claimed_at,
+    to_timestamp(finished_at_ms / 1000.0) AS finished_at
+ FROM @tasks;
+
+CREATE VIEW @hold_list AS SELECT resource, token, mode, label, operation,
+    to_timestamp(acquired_at_ms / 1000.0) AS acquired_at, to_timestamp(deadline_ms / 1000.0) AS expires_at
+ FROM @holds WHERE deadline_ms > floor(extract(epoch FROM clock_timestamp()) * 1000);
+
 INSERT INTO @meta (version, store_id, timeline, system_identifier, started, longest_ms, withhold_ms)
     VALUES (1, gen_random_uuid()::text, $TIMELINE, $SYSTEM, pg_postmaster_start_time(), $FLOOR, $FLOOR);
 ";
@@ -231,8 +257,9 @@ pub(super) struct Found {
 
 /// Reads it.
 pub(super) async fn look(session: &Session) -> Result<Found, PgError> {
-    let rows = session
-        .query(
+    let asks = [
+        Ask::Begin(BEGIN_FIRST_LOOK),
+        Ask::Query(
             "SELECT version, store_id,
                 timeline = substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8)
                     AND system_identifier = (SELECT system_identifier::text FROM pg_control_system()),
@@ -241,9 +268,13 @@ pub(super) async fn look(session: &Session) -> Result<Found, PgError> {
                 coalesce(current_setting('tenure.default_commit', true),
                     current_setting('synchronous_commit')) NOT IN ('on', 'remote_apply')
              FROM @meta",
-            &[],
-        )
-        .await?;
+            vec![],
+        ),
+        Ask::Run("COMMIT"),
+    ];
+    let mut answers = session.flight(&asks).await.into_iter();
+    answers.next().unwrap_or(Err(PgError::Replaced))?;
+    let rows = answers.next().unwrap_or(Err(PgError::Replaced))?;
     let row = rows.first().ok_or(PgError::Replaced)?;
     Ok(Found {
         version: row.get(0),

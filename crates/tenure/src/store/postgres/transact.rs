@@ -90,10 +90,16 @@ pub(super) async fn transact(
             Ok(Outcome::Unknown { number, has_events, locks, error }) => {
                 // Without events it took no numbers, and to decide it again does no harm.
                 if has_events {
+                    // Connections beside one that died without a word have died too.
+                    inner.pool.forget_idle();
                     match settle(&inner, &locks, number, &mut retry).await {
-                        Ok(true) => return Ok(Committed { revision: Some(Revision(number)) }),
-                        Ok(false) => {}
-                        Err(_) => {
+                        Ok(Settled::Made) => {
+                            return Ok(Committed { revision: Some(Revision(number)) });
+                        }
+                        Ok(Settled::NotMade) => {}
+                        // The rule sees by the stored reply whether it was made.
+                        Ok(Settled::Trimmed) if transaction.slot().is_some() => {}
+                        Ok(Settled::Trimmed) | Err(_) => {
                             let reason = error.to_string();
                             return Err(StoreError::Unknown { store: inner.url.clone(), reason });
                         }
@@ -306,6 +312,14 @@ fn tell(inner: &Inner) -> Ask {
     )
 }
 
+/// Whether a change was made.
+enum Settled {
+    Made,
+    NotMade,
+    /// Events of its age are removed already.
+    Trimmed,
+}
+
 /// Whether a change with this number was made: looked at under its locks, so that one which is still
 /// on its way has come to its end.
 async fn settle(
@@ -313,7 +327,7 @@ async fn settle(
     locks: &LockSet,
     number: u64,
     retry: &mut Retry,
-) -> Result<bool, StoreError> {
+) -> Result<Settled, StoreError> {
     loop {
         let session = match inner.pool.get().await {
             Ok(session) => session,
@@ -325,13 +339,26 @@ async fn settle(
         let asks = [
             begin_ask(locks),
             keys_ask(locks),
-            Ask::Query("SELECT 1 FROM @events WHERE id = $1", vec![Value::Integer(number as i64)]),
+            // The oldest are removed first, and one always stays.
+            Ask::Query(
+                "SELECT EXISTS (SELECT FROM @events WHERE id = $1),
+                    coalesce((SELECT min(id) FROM @events) > $1, false)",
+                vec![Value::Integer(number as i64)],
+            ),
         ];
         session.set_in_transaction(true);
         let answered = all(session.flight(&asks).await);
         roll_back(session);
         match answered {
-            Ok(rows) => return Ok(!rows[2].is_empty()),
+            Ok(rows) => {
+                let row = rows[2].first();
+                let is_set = |column: usize| row.is_some_and(|row| row.get(column));
+                return Ok(match (is_set(0), is_set(1)) {
+                    (true, _) => Settled::Made,
+                    (false, false) => Settled::NotMade,
+                    (false, true) => Settled::Trimmed,
+                });
+            }
             Err(error) => retry.after(error).await?,
         }
     }
