@@ -119,6 +119,7 @@ pub(crate) enum Command {
     Whoami(commands::whoami::WhoamiArgs),
     Doctor(commands::doctor::DoctorArgs),
     Gc(commands::gc::GcArgs),
+    Store(commands::store::StoreArgs),
     Selftest(commands::selftest::SelftestArgs),
     Completions(commands::completions::CompletionsArgs),
     Man(commands::man::ManArgs),

@@ -30,6 +30,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
             "trust",
             "doctor",
             "gc",
+            "store",
             "selftest",
             "completions",
             "man",

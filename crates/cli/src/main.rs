@@ -206,6 +206,7 @@ fn run_command(cli: Cli, output: Output) -> Result<i32, Failure> {
             Command::Setup(args) => commands::setup::run(&context, &args),
             Command::Doctor(args) => commands::doctor::run(&context, args).await,
             Command::Gc(args) => commands::gc::run(&context, args).await,
+            Command::Store(args) => commands::store::run(&context, args).await,
             Command::Selftest(args) => commands::selftest::run(&context, &args),
             Command::Completions(args) => commands::completions::run(&context, args),
             Command::Man(args) => commands::man::run(&context, args),

@@ -307,7 +307,7 @@ impl From<Error> for Refusal {
             Error::Store(StoreError::Corrupt { .. }) => (Kind::StoreUnusable, "STORE_CORRUPT"),
             Error::Store(StoreError::Gone { .. }) => (Kind::StoreUnusable, "STORE_GONE"),
             Error::Store(StoreError::Unsupported { .. }) => (Kind::StoreUnusable, "UNSUPPORTED"),
-            Error::Store(StoreError::Unavailable { .. }) => {
+            Error::Store(StoreError::Unavailable { .. } | StoreError::Withheld { .. }) => {
                 (Kind::StoreUnusable, "STORE_UNAVAILABLE")
             }
             Error::Store(StoreError::Unknown { .. }) => (Kind::StoreFailed, "OUTCOME_UNKNOWN"),

@@ -83,7 +83,9 @@ impl From<StoreError> for Failure {
             StoreError::Unknown { .. } => "UnknownOutcome",
             StoreError::Gone { .. } => "StoreGone",
             StoreError::Text(_) => "InvalidRequest",
-            StoreError::Unavailable { .. } | StoreError::Contended { .. } => "StoreUnavailable",
+            StoreError::Unavailable { .. }
+            | StoreError::Withheld { .. }
+            | StoreError::Contended { .. } => "StoreUnavailable",
             _ => "StoreError",
         };
         let hint = error.hint();

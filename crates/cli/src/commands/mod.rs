@@ -27,6 +27,7 @@ pub(crate) mod selftest;
 pub(crate) mod serve;
 pub(crate) mod setup;
 pub(crate) mod status;
+pub(crate) mod store;
 pub(crate) mod swarm;
 pub(crate) mod task_files;
 pub(crate) mod tasks;

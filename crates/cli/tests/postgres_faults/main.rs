@@ -11,6 +11,7 @@ mod engine_support;
 #[path = "../support/mod.rs"]
 mod support;
 
+mod refused;
 mod server_gone;
 
 use engine_support::machines::{self, Machine};

@@ -91,6 +91,7 @@ impl StoreMetrics {
 pub fn error_kind(error: &StoreError) -> &'static str {
     match error {
         StoreError::Unavailable { .. } => "unavailable",
+        StoreError::Withheld { .. } => "withheld",
         StoreError::Unknown { .. } => "unknown",
         StoreError::Corrupt { .. } => "corrupt",
         StoreError::Gone { .. } => "gone",

@@ -202,6 +202,11 @@ impl Backend {
         }
     }
 
+    /// Notes that an older state of the store was put back; returns for how long nothing is granted.
+    pub async fn moved(&self) -> Result<Duration, StoreError> {
+        typed(self.maintain(Maintenance::Moved).await?.moved(), || self.info().url)
+    }
+
     /// Checks that the store is in order.
     pub async fn check(&self) -> Result<Vec<Finding>, StoreError> {
         typed(self.maintain(Maintenance::Check).await?.checked(), || self.info().url)

@@ -4,7 +4,7 @@ use super::Client;
 use super::claimed_work::Work;
 use super::keeper::BackgroundCleanup;
 use super::obtain::PLACE_LEASE;
-use super::request::{Wait, default_margin};
+use super::request::{Wait, default_margin, wait_while_withheld};
 use super::revocable::Revocable;
 use super::tasks::{ClaimRequest, Claims, Kept, Tasks};
 use crate::error::Error;
@@ -182,7 +182,16 @@ impl ClaimBuilder {
         let queue = place.as_ref().map(|_| PLACE_LEASE);
         let mut seen = None;
         loop {
-            let none = match tasks.claim_or_queue(&request, queue, self.margin).await? {
+            let claims = match tasks.claim_or_queue(&request, queue, self.margin).await {
+                Ok(claims) => claims,
+                Err(error) => {
+                    let waited = client.inner.clock.now().saturating_sub(begun);
+                    let left = self.wait.left(waited);
+                    wait_while_withheld(&*client.inner.world, error, left).await?;
+                    continue;
+                }
+            };
+            let none = match claims {
                 Claims::None(none) if none != NoClaim::NotFound => none,
                 claims => {
                     if let (Claims::Claimed { tasks, .. }, Some(place)) = (&claims, &mut place) {

@@ -3,7 +3,7 @@
 use super::Inner;
 use super::keeper::BackgroundCleanup;
 use super::lease::Lease;
-use super::request::Wait;
+use super::request::{Wait, wait_while_withheld};
 use super::revocable::Revocable;
 use crate::error::Error;
 use crate::store::{Renewed, StoreError};
@@ -145,8 +145,16 @@ pub(super) async fn obtain(
             inner.backend.perform(&inner.recover()).await?;
         }
         let asked_at = inner.clock.now();
-        let outcome = place.ask(&ask).await?;
+        let outcome = place.ask(&ask).await;
         let waited = inner.clock.now().saturating_sub(begun);
+        let outcome = match outcome {
+            Ok(outcome) => outcome,
+            Err(error) => {
+                let left = patience.wait.left(waited);
+                wait_while_withheld(&*inner.world, error, left).await?;
+                continue;
+            }
+        };
         let (blockers, ahead) = match outcome {
             Outcome::Granted(grant) => {
                 place.ticket = None;

@@ -5,6 +5,7 @@ use super::lease::Lease;
 use super::obtain::{self, Busy, Obtained, Patience, Tell, Waiting};
 use super::{Client, GUARD_LEASE};
 use crate::error::{Error, LEASE_MAX, LEASE_MIN, RequestError};
+use crate::store::StoreError;
 use crate::world::World;
 use std::time::Duration;
 use tenure_core::{Ask, Evidence, GrantId, Mode, Owner, Resource, ResourceError, Want};
@@ -30,6 +31,26 @@ impl Wait {
         }
     }
 }
+
+/// Sleeps while the store grants nothing, as after a failover. Fails with any other error, and where no time is
+/// left to wait.
+pub(super) async fn wait_while_withheld(
+    world: &dyn World,
+    error: Error,
+    left: Duration,
+) -> Result<(), Error> {
+    match &error {
+        Error::Store(StoreError::Withheld { left: withheld, .. }) if !left.is_zero() => {
+            world.sleep(left.min((*withheld).max(WITHHELD_MIN))).await;
+            Ok(())
+        }
+        _ => Err(error),
+    }
+}
+
+/// How long to sleep at least before a store that granted nothing is asked again: what is left of its time may be
+/// rounded down.
+const WITHHELD_MIN: Duration = Duration::from_millis(50);
 
 /// What came of a request for a guard.
 #[derive(Debug)]

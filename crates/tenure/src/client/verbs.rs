@@ -232,6 +232,12 @@ impl Client {
         Ok(self.inner.backend.collect(dry_run).await?)
     }
 
+    /// Notes that an older state of a database was put back: new tokens are higher than all that were given
+    /// out. Returns for how long nothing is granted. Stores on this machine refuse it.
+    pub async fn note_moved(&self) -> Result<Duration, Error> {
+        Ok(self.inner.backend.moved().await?)
+    }
+
     /// Events after a revision, oldest first.
     pub async fn events(&self, after: Revision, limit: u32) -> Result<Vec<Event>, Error> {
         Ok(self.inner.backend.read(EventsAfter { after, limit }).await?)

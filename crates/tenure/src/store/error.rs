@@ -1,6 +1,7 @@
 //! What can go wrong in a store, named by what the caller can do.
 
 use serde::{Deserialize, Serialize};
+use std::time::Duration;
 use tenure_core::text::TextError;
 
 /// A store could not do what was asked.
@@ -17,6 +18,18 @@ pub enum StoreError {
         reason: String,
         /// What to do about it.
         hint: Option<String>,
+    },
+    /// Nothing was written: after a failover or a restore nothing is granted for a time.
+    #[error(
+        "the store at {store} grants nothing for the next {}s: another server took over, or an older state was put back",
+        left.as_millis().div_ceil(1000)
+    )]
+    Withheld {
+        /// Which store.
+        store: String,
+        /// For how long still.
+        #[serde(rename = "left_ms", with = "tenure_core::millis")]
+        left: Duration,
     },
     /// It may or may not have been written: look by grant id before trying again.
     #[error("unknown whether the store at {store} made the change: {reason}")]
@@ -90,6 +103,11 @@ impl StoreError {
             StoreError::Unavailable { hint, .. }
             | StoreError::Corrupt { hint, .. }
             | StoreError::Refused { hint, .. } => hint.clone(),
+            StoreError::Withheld { .. } => Some(
+                "Wait: leases that the store may not know of end by then. A request that waits is \
+                 granted after that."
+                    .to_owned(),
+            ),
             StoreError::Unknown { .. } => {
                 Some("Look at the store before trying again.".to_owned())
             }
@@ -111,6 +129,7 @@ impl StoreError {
         matches!(
             self,
             StoreError::Unavailable { .. }
+                | StoreError::Withheld { .. }
                 | StoreError::Unknown { .. }
                 | StoreError::Contended { .. }
         )

@@ -7,7 +7,7 @@ use crate::store::wake_registry::WakeRegistry;
 use crate::store::{
     Answer, Committed, EventSearch, EventsAfter, Limits, Maintained, Maintenance, NewestEvents,
     Prefer, Query, Renewal, Renewed, Signal, Store, StoreError, StoreInfo, Transaction, Trim,
-    Waited,
+    Waited, cannot_move,
 };
 use crate::watched::Watched;
 use crate::world::{Clock, SystemClock};
@@ -222,6 +222,7 @@ impl Store for MemoryStore {
             Maintenance::Tidy => Maintained::Tidied(0),
             Maintenance::Leftovers => Maintained::Left(0),
             Maintenance::Check => Maintained::Checked(vec![]),
+            Maintenance::Moved => return Err(cannot_move()),
             Maintenance::Trim(trim) => Maintained::Trimmed(self.state().trim(trim, &*self.clock)),
         })
     }

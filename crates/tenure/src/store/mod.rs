@@ -39,6 +39,7 @@ pub use memory::MemoryStore;
 pub(crate) use per_process::PerProcessStore;
 #[cfg(feature = "postgres")]
 pub use postgres::{PostgresOptions, PostgresStore};
+use query::cannot_move;
 pub use query::{
     Answer, EventSearch, EventsAfter, Maintained, Maintenance, NewestEvents, Prefer, Query, Read,
     RecordSearch, Signal, StoreExt, SurplusTasks, TaskCounts, Trim, Waited,

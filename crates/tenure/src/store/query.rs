@@ -281,6 +281,10 @@ pub enum Maintenance {
     Check,
     /// Removes old events.
     Trim(Trim),
+    /// Notes that an older state of the store was put back, so that changes which were reported are missing:
+    /// numbers jump ahead of all that were given out, and a store that can tell how long leases are grants
+    /// nothing until those that are missing have ended.
+    Moved,
 }
 
 /// Says which events may be removed: the oldest that are beyond what is kept, as
@@ -304,6 +308,7 @@ impl Maintenance {
             Maintenance::Leftovers => "leftovers",
             Maintenance::Check => "check",
             Maintenance::Trim(_) => "trim",
+            Maintenance::Moved => "moved",
         }
     }
 }
@@ -320,6 +325,12 @@ pub enum Maintained {
     Checked(Vec<Finding>),
     /// So many events were removed, or would be.
     Trimmed(u64),
+    /// It was noted that an older state was put back.
+    Moved {
+        /// For how long nothing is granted.
+        #[serde(rename = "withheld_ms", with = "tenure_core::millis")]
+        withheld: Duration,
+    },
 }
 
 /// The typed forms of [`Store::query`], [`Store::wait`] and [`Store::maintain`].
@@ -417,7 +428,7 @@ impl Maintained {
     pub fn tidied(self) -> Option<usize> {
         match self {
             Maintained::Tidied(count) => Some(count),
-            Maintained::Left(_) | Maintained::Checked(_) | Maintained::Trimmed(_) => None,
+            _ => None,
         }
     }
 
@@ -425,7 +436,7 @@ impl Maintained {
     pub fn left(self) -> Option<usize> {
         match self {
             Maintained::Left(count) => Some(count),
-            Maintained::Tidied(_) | Maintained::Checked(_) | Maintained::Trimmed(_) => None,
+            _ => None,
         }
     }
 
@@ -433,7 +444,7 @@ impl Maintained {
     pub fn checked(self) -> Option<Vec<Finding>> {
         match self {
             Maintained::Checked(findings) => Some(findings),
-            Maintained::Tidied(_) | Maintained::Left(_) | Maintained::Trimmed(_) => None,
+            _ => None,
         }
     }
 
@@ -441,8 +452,26 @@ impl Maintained {
     pub fn trimmed(self) -> Option<u64> {
         match self {
             Maintained::Trimmed(count) => Some(count),
-            Maintained::Tidied(_) | Maintained::Left(_) | Maintained::Checked(_) => None,
+            _ => None,
         }
+    }
+
+    /// For how long nothing is granted, if this is the outcome of noting that an older state was put back.
+    pub fn moved(self) -> Option<Duration> {
+        match self {
+            Maintained::Moved { withheld } => Some(withheld),
+            _ => None,
+        }
+    }
+}
+
+/// Why a store on this machine does not take [`Maintenance::Moved`].
+pub(crate) fn cannot_move() -> StoreError {
+    StoreError::Unsupported {
+        what: "this store cannot be told that an older copy of its files was put back".to_owned(),
+        instead:
+            "Use `tenure backup` and `tenure restore`: what they restore accepts no old token."
+                .to_owned(),
     }
 }
 

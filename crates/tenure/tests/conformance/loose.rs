@@ -559,6 +559,10 @@ impl Store for Loose {
             Maintenance::Tidy => Maintained::Tidied(0),
             Maintenance::Leftovers => Maintained::Left(0),
             Maintenance::Check => Maintained::Checked(vec![]),
+            Maintenance::Moved => {
+                let (what, instead) = ("a loose store is never moved".into(), "Nothing.".into());
+                return Err(StoreError::Unsupported { what, instead });
+            }
             Maintenance::Trim(trim) => {
                 let (at, mut state) = (self.at(), self.state.lock());
                 let oldest = state.events.iter().take(trim.limit as usize).map(|event| event.at);

@@ -5,7 +5,7 @@ use crate::kit::{Certificates, client_of, engine_url, open, open_used, raw, star
 use etcd_client::Permission;
 use std::time::Duration;
 use tenure::core::{GrantId, Revision};
-use tenure::store::{Renewal, Renewed, Store, StoreError, StoreExt};
+use tenure::store::{Maintenance, Renewal, Renewed, Store, StoreError, StoreExt};
 use tenure_testkit::Etcd;
 use tenure_testkit::etcd::fresh_url;
 
@@ -151,6 +151,10 @@ async fn a_new_epoch_raises_all_tokens() {
     assert!(raised.0 > token.0 + (1 << 39) && raised.0 < 1 << 53, "{raised}");
     release(&*store, "lock", grant).await;
     assert!(take(&*store, "lock", GrantId::random()).await > raised);
+    // `tenure store moved` does the same.
+    store.maintain(Maintenance::Moved).await.unwrap();
+    let moved = take(&*store, "other", GrantId::random()).await;
+    assert!(moved.0 > raised.0 + (1 << 39) && moved.0 < 1 << 53, "{moved}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

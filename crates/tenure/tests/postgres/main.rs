@@ -5,9 +5,12 @@
 
 mod conformance;
 mod costs;
+mod failover;
 mod faults;
 mod opening;
+mod own_rows;
 mod pooler;
+mod restores;
 mod silence;
 mod strangers;
 mod traps;

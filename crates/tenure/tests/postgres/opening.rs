@@ -4,8 +4,9 @@ use super::{open, parsed, schema_of};
 use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
+use tenure::core::rules::tasks::NewTask;
 use tenure::store::{PostgresOptions, PostgresStore, Query, Store, StoreError};
-use tenure::{Client, Wait};
+use tenure::{Client, Error};
 use tenure_testkit::Postgres;
 use tenure_testkit::postgres::{fresh_url, psql, shared_url};
 
@@ -47,13 +48,14 @@ async fn a_store_of_a_newer_version_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_prefixes_are_two_stores() {
+async fn each_prefix_is_a_store_of_its_own() {
     let url = fresh_url();
-    let one = Client::open(&format!("{url}&prefix=a_")).await.unwrap();
-    let other = Client::open(&format!("{url}&prefix=b_")).await.unwrap();
-    let _held = one.acquire("x").await.unwrap();
-    let _free = other.acquire("x").await.unwrap();
-    assert_eq!(other.look_everywhere().await.unwrap().holds.len(), 1);
+    let mut held = Vec::new();
+    for prefix in ["a_", "b_", "A_", "1a"] {
+        let client = Client::open(&format!("{url}&prefix={prefix}")).await.unwrap();
+        held.push(client.acquire("x").await.unwrap());
+        assert_eq!(client.look_everywhere().await.unwrap().holds.len(), 1, "{prefix}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -129,86 +131,45 @@ END
     ] {
         open(&url).query(Query::TaskCounts).await.unwrap_or_else(|error| panic!("{url}: {error}"));
     }
-    for url in [
-        at("bob:wrong", "require", ""),
-        at("bob", "require", ""),
-        at("bob:pw", "disable", ""),
-        at("bob:pw", "verify-full", &other_root),
-        at("alice", "verify-full", &root),
-        at("bob:pw", "verify-full", &root).replace("localhost", "127.0.0.1"),
+    for (url, hint) in [
+        (at("bob:wrong", "require", ""), "Check user and password"),
+        (at("bob", "require", ""), "Give the password"),
+        (at("bob:pw", "disable", ""), "pg_hba.conf"),
+        (at("bob:pw", "verify-full", &other_root), "Check sslrootcert"),
+        (at("alice", "verify-full", &root), ""),
+        (at("bob:pw", "verify-full", &root).replace("localhost", "127.0.0.1"), "Check sslrootcert"),
     ] {
         let error = error_of(&url).await;
         assert!(!format!("{error:?}").contains("wrong:"), "{error:?}");
+        let said = error.hint().unwrap_or_default();
+        assert!(said.contains(hint), "{url}: {error}: {said}");
     }
 }
 
-/// A standby that becomes the primary may lack what was reported last: numbers jump, and nothing is
-/// granted for the longest lease.
+/// Databases and users that cannot be used say why.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn after_a_failover_numbers_jump_and_grants_wait() {
+async fn what_a_database_lacks_is_said_with_what_to_do() {
     let server = Postgres::start(&[]);
-    let url = format!("{}?schema=s", server.url());
+    server.sql("CREATE ROLE reader LOGIN SUPERUSER");
+    server.sql("ALTER ROLE reader SET default_transaction_read_only = on");
+    let latin =
+        "CREATE DATABASE latin ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0";
+    server.sql(latin);
+    let url = format!("postgres://postgres@127.0.0.1:{}/latin", server.port);
     let client = Client::open(&url).await.unwrap();
-    let lease = Duration::from_secs(4);
-    let before = client.request("x").ttl(lease).hold().await.unwrap().into_result().unwrap();
-    let token = before.token();
-    before.release().await.unwrap();
-    drop(client);
-    // A new timeline, as after a promotion.
-    server.sql("UPDATE s.meta SET timeline = '00000000'");
-    let client = Client::open(&url).await.unwrap();
-    let refused = client.request("x").ttl(lease).wait(Wait::No).hold().await;
-    let refused = refused.err().map(|error| error.to_string()).unwrap_or_default();
-    assert!(refused.contains("took over"), "{refused}");
-    // What was held stays held, and can be looked at and released.
-    client.look_everywhere().await.unwrap();
-    tokio::time::sleep(lease).await;
-    let after = client.request("x").ttl(lease).hold().await.unwrap().into_result().unwrap();
-    assert!(after.token().0 > token.0 + 1_000_000, "{} after {token}", after.token());
-    let events = server.sql("SELECT count(*) FROM s.events WHERE kind = 'rebooted'");
-    assert_eq!(events, "1");
-}
-
-/// A standby that lacks the last grant becomes the primary while clients go on: no other holder until
-/// the lost lease has ended for its holder too.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_real_standby_that_lacks_the_last_grant_takes_over() {
-    let mut primary = Postgres::start(&[]);
-    let lease = Duration::from_secs(6);
-    let first = Client::open(&format!("{}?schema=s", primary.url())).await.unwrap();
-    let before = first.request("x").ttl(lease).hold().await.unwrap().into_result().unwrap();
-    before.release().await.unwrap();
-    let standby = primary.standby();
-    while standby.sql("SELECT to_regclass('s.meta')").is_empty() {
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-    // From now on nothing arrives there.
-    standby.sql("ALTER SYSTEM SET primary_conninfo = ''");
-    standby.sql("SELECT pg_reload_conf()");
-    while standby.sql("SELECT count(*) FROM pg_stat_wal_receiver") != "0" {
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-    let hosts = format!("127.0.0.1:{},127.0.0.1:{}", primary.port, standby.port);
-    let url = format!("postgres://postgres@{hosts}/postgres?schema=s");
-    let (one, other) = (Client::open(&url).await.unwrap(), Client::open(&url).await.unwrap());
-    let lost = one.request("x").ttl(lease).hold().await.unwrap().into_result().unwrap();
-    let token = lost.token();
-    primary.kill();
-    standby.sql("SELECT pg_promote()");
-    let granted = loop {
-        match other.request("x").ttl(lease).wait(Wait::No).hold().await {
-            Ok(attempt) => break attempt.into_result().unwrap(),
-            Err(error) => {
-                let said = error.to_string();
-                let is_expected = ["took over", "connect", "closed"];
-                assert!(is_expected.iter().any(|part| said.contains(part)), "{said}");
-                tokio::time::sleep(Duration::from_millis(100)).await;
-            }
-        }
+    let task = NewTask::new("t".parse().unwrap(), "\u{4e2d}");
+    let Err(Error::Store(error)) = client.tasks().add(vec![task]).await else {
+        panic!("a database in LATIN1 stored a Chinese character")
     };
-    assert!(!lost.is_held(), "both trust their leases");
-    assert!(granted.token().0 > token.0 + 1_000_000, "{} after {token}", granted.token());
-    assert_eq!(standby.sql("SELECT count(*) FROM s.events WHERE kind = 'rebooted'"), "1");
+    let url = server.url();
+    for (error, hint) in [
+        (error, "ENCODING 'UTF8'"),
+        (error_of(&format!("{url}?sslmode=require")).await, "ssl = on"),
+        (error_of(&url.replace("postgres@", "reader@")).await, "default_transaction_read_only"),
+    ] {
+        let said = error.hint().unwrap_or_default();
+        assert!(said.contains(hint), "{error}: {said}");
+    }
 }
 
 /// Clocks of clients do not matter: no time of theirs reaches the tables.

@@ -2,55 +2,87 @@
 
 use super::{open, shared_port};
 use std::fs;
+use std::path::Path;
+use std::process::Command;
 use std::time::{Duration, Instant};
+use tempfile::TempDir;
 use tenure::store::{Maintained, Maintenance};
 use tenure::{Client, Wait};
 use tenure_testkit::postgres::{psql, shared_url};
 use tenure_testkit::process::{Server, find, free_port};
 
-/// Starts pgbouncer before a database of the shared server.
-pub fn pgbouncer(folder: &std::path::Path, database: &str, setting: &str) -> (Server, u16) {
-    let port = free_port();
-    let server = shared_port();
-    let users = folder.join("users");
-    fs::write(&users, "\"postgres\" \"\"\n").unwrap();
-    let config = folder.join("pgbouncer.ini");
-    fs::write(
-        &config,
-        format!(
-            "[databases]\n{database} = host=127.0.0.1 port={server}\n[pgbouncer]\n\
-             listen_addr = 127.0.0.1\nlisten_port = {port}\nauth_type = trust\n\
-             auth_file = {}\npool_mode = transaction\ndefault_pool_size = 6\n\
-             max_client_conn = 100\nunix_socket_dir =\nlogfile = {}\n{setting}\n",
-            users.display(),
-            folder.join("log").display()
-        ),
-    )
-    .unwrap();
-    let program = find("pgbouncer").unwrap_or_else(|| "/usr/sbin/pgbouncer".into());
-    let mut command: Vec<String> = vec![];
-    // It refuses to run as root.
-    if fs::metadata("/proc/self").is_ok_and(|meta| std::os::unix::fs::MetadataExt::uid(&meta) == 0)
-    {
-        command.extend(
-            ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
-                .map(str::to_owned),
-        );
-        let done =
-            std::process::Command::new("chown").args(["-R", "postgres:"]).arg(folder).status();
-        assert!(done.unwrap().success());
+/// A pgbouncer in transaction mode before a database.
+pub struct Pooler {
+    folder: TempDir,
+    database: String,
+    setting: String,
+    port: u16,
+    _server: Server,
+}
+
+impl Pooler {
+    /// Starts it before this database of the server at a port, with a further line of settings.
+    pub fn start(database: &str, server: u16, setting: &str) -> Pooler {
+        let folder = tempfile::Builder::new().prefix("tenure-pb").tempdir_in("/tmp").unwrap();
+        let port = free_port();
+        fs::write(folder.path().join("users"), "\"postgres\" \"\"\n").unwrap();
+        write_settings(folder.path(), database, server, port, setting);
+        let program = find("pgbouncer").unwrap_or_else(|| "/usr/sbin/pgbouncer".into());
+        let mut command: Vec<String> = vec![];
+        // It refuses to run as root.
+        let user =
+            fs::metadata("/proc/self").map(|meta| std::os::unix::fs::MetadataExt::uid(&meta));
+        if user.is_ok_and(|user| user == 0) {
+            command.extend(
+                ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
+                    .map(str::to_owned),
+            );
+            let done = Command::new("chown").args(["-R", "postgres:"]).arg(folder.path()).status();
+            assert!(done.unwrap().success());
+        }
+        let settings = folder.path().join("pgbouncer.ini");
+        command.extend([program.display().to_string(), settings.display().to_string()]);
+        let log = fs::File::create(folder.path().join("out")).unwrap();
+        let process = Server::start(&command, "INT", log).unwrap();
+        let (database, setting) = (database.to_owned(), setting.to_owned());
+        let pooler = Pooler { folder, database, setting, port, _server: process };
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while psql(&pooler.url(), "SELECT 1").is_err() {
+            let out = || fs::read_to_string(pooler.folder.path().join("out")).unwrap_or_default();
+            assert!(Instant::now() < deadline, "pgbouncer does not start: {}", out());
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        pooler
     }
-    command.extend([program.display().to_string(), config.display().to_string()]);
-    let log = fs::File::create(folder.join("out")).unwrap();
-    let server = Server::start(&command, "INT", log).unwrap();
-    let url = format!("postgres://postgres@127.0.0.1:{port}/{database}");
-    let deadline = Instant::now() + Duration::from_secs(20);
-    while psql(&url, "SELECT 1").is_err() {
-        let out = || fs::read_to_string(folder.join("out")).unwrap_or_default();
-        assert!(Instant::now() < deadline, "pgbouncer does not start: {}", out());
-        std::thread::sleep(Duration::from_millis(50));
+
+    /// The URL of the database through it.
+    pub fn url(&self) -> String {
+        format!("postgres://postgres@127.0.0.1:{}/{}", self.port, self.database)
     }
-    (server, port)
+
+    /// Gives it a command.
+    pub fn admin(&self, command: &str) {
+        psql(&format!("postgres://postgres@127.0.0.1:{}/pgbouncer", self.port), command).unwrap();
+    }
+
+    /// From now on it connects to another server.
+    pub fn point_to(&self, server: u16) {
+        write_settings(self.folder.path(), &self.database, server, self.port, &self.setting);
+        self.admin("RELOAD");
+    }
+}
+
+fn write_settings(folder: &Path, database: &str, server: u16, port: u16, setting: &str) {
+    let path = |name: &str| folder.join(name).display().to_string();
+    let settings = format!(
+        "[databases]\n{database} = host=127.0.0.1 port={server}\n[pgbouncer]\n\
+         listen_addr = 127.0.0.1\nlisten_port = {port}\nauth_type = trust\n\
+         auth_file = {}\npool_mode = transaction\ndefault_pool_size = 6\n\
+         admin_users = postgres\nmax_client_conn = 100\nunix_socket_dir =\nlogfile = {}\n{setting}\n",
+        path("users"),
+        path("log")
+    );
+    fs::write(folder.join("pgbouncer.ini"), settings).unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -64,13 +96,11 @@ async fn everything_works_through_a_pooler_that_drops_options() {
 }
 
 async fn through_pgbouncer(name: &str, setting: &str) {
-    let folder = tempfile::Builder::new().prefix("tenure-pb").tempdir_in("/tmp").unwrap();
-    std::os::unix::fs::chown(folder.path(), None, None).unwrap();
     // A database of its own: other tests have transactions open in the shared one.
     let database = format!("pool_{name}_{}", std::process::id());
     psql(&shared_url(), &format!("CREATE DATABASE {database}")).unwrap();
-    let (pooler, port) = pgbouncer(folder.path(), &database, setting);
-    let url = format!("postgres://postgres@127.0.0.1:{port}/{database}");
+    let pooler = Pooler::start(&database, shared_port(), setting);
+    let url = pooler.url();
     let workers = (0..6).map(|_| {
         let url = url.clone();
         tokio::spawn(async move {

@@ -105,3 +105,51 @@ async fn a_session_that_keeps_a_table_is_named_and_waited_for() {
     assert!(held.into_result().unwrap().is_held());
     session.wait().unwrap();
 }
+
+/// Where the first of several hosts says nothing, a new connection tries the one that was reached last.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_short_lease_is_kept_beside_a_silent_host_when_connections_break() {
+    let (_listener, silent) = silent();
+    let proxy = Proxy::to(shared_port());
+    let url = behind(&proxy).replace("@127.0.0.1:", &format!("@127.0.0.1:{silent},127.0.0.1:"));
+    let client = Client::open(&url).await.unwrap();
+    // The first connection waits for the silent host.
+    client.look_everywhere().await.unwrap();
+    let lease = Duration::from_secs(6);
+    let held = client.request("x").ttl(lease).hold().await.unwrap().into_result().unwrap();
+    proxy.drop_connections();
+    tokio::time::sleep(lease * 2).await;
+    assert!(held.is_held(), "it was not renewed in time");
+    assert!(in_time(held.confirm()).await.unwrap());
+}
+
+/// The first look of a new process meets the lock: it is named, and the server is not taken for silent.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_that_keeps_the_first_table_is_named_to_a_new_process() {
+    let url = fresh_url();
+    open(&url).query(Query::TaskCounts).await.unwrap();
+    let table = format!("{}.meta", schema_of(&url));
+    let lock = format!("BEGIN; LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE; SELECT pg_sleep(60)");
+    let mut session = Command::new("psql")
+        .args(["-X", "-q", "-c", &lock, &shared_url()])
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let keeps = format!(
+        "SELECT count(*) FROM pg_locks AS l JOIN pg_stat_activity AS a USING (pid)
+         WHERE l.mode = 'AccessExclusiveLock' AND l.relation = '{table}'::regclass
+            AND l.granted AND clock_timestamp() - a.xact_start > interval '2 s'"
+    );
+    while psql(&shared_url(), &keeps).unwrap() == "0" {
+        assert!(session.try_wait().unwrap().is_none(), "the lock was not taken");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let checked = in_time(open(&url).maintain(Maintenance::Check)).await.unwrap();
+    let Maintained::Checked(findings) = checked else { panic!("a check answers with findings") };
+    let locks = findings.iter().find(|finding| finding.subject == "locks").unwrap();
+    assert!(!locks.ok && locks.message.contains("\"psql\""), "{locks:?}");
+    let error = in_time(open(&url).query(Query::TaskCounts)).await.unwrap_err();
+    assert!(error.to_string().contains("another session keeps a lock"), "{error}");
+    session.kill().unwrap();
+    session.wait().unwrap();
+}

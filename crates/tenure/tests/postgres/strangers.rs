@@ -1,7 +1,8 @@
 //! Other roles of the same database: what they define is not found where tenure names something of
 //! PostgreSQL's own.
 
-use super::{open, pooler};
+use super::pooler::Pooler;
+use super::{open, shared_port};
 use std::sync::atomic::{AtomicU32, Ordering};
 use tenure::core::rules::tasks::NewTask;
 use tenure::store::Maintenance;
@@ -81,9 +82,8 @@ async fn functions_of_a_stranger_do_not_run_as_tenure() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn functions_of_a_stranger_do_not_run_as_tenure_behind_a_pooler() {
     let (name, url) = hostile_database();
-    let folder = tempfile::Builder::new().prefix("tenure-pb").tempdir_in("/tmp").unwrap();
-    let (pooler, port) = pooler::pgbouncer(folder.path(), &name, "");
-    use_everything(&format!("postgres://postgres@127.0.0.1:{port}/{name}")).await;
+    let pooler = Pooler::start(&name, shared_port(), "");
+    use_everything(&pooler.url()).await;
     drop(pooler);
     assert_eq!(ran(&name, &url), "");
 }

@@ -6,8 +6,9 @@ use std::collections::HashSet;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 use tenure::core::rules::tasks::{Finish, NewTask};
-use tenure::core::{Proof, Revision, Status, TaskId};
-use tenure::{ClaimRequest, Claims, Client, Wait};
+use tenure::core::{Keep, Proof, Retention, Revision, Status, TaskId};
+use tenure::store::StoreError;
+use tenure::{ClaimRequest, Claims, Client, Error, Wait};
 use tenure_testkit::postgres::{fresh_url, psql, shared_url};
 use tenure_testkit::proxy::Proxy;
 
@@ -93,6 +94,47 @@ async fn a_commit_that_is_still_on_its_way_is_waited_for() {
         let done = Finish::completed_with(&round).unwrap();
         client.tasks().finish(&tasks[0].task.id, proof, None, None, done).await.unwrap();
     }
+}
+
+/// Whether a change was made is seen by its event, which another client may have removed by then. A claim whose answer
+/// was lost must not be decided again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_claim_whose_event_is_removed_is_not_made_twice() {
+    let url = fresh_url();
+    let keep = Keep::newest(1);
+    let retention = Retention { events: keep, tasks: Keep::ALL, failed: Keep::ALL };
+    let direct = Client::builder().retention(retention).open(&url).await.unwrap();
+    let proxy = Proxy::to(shared_port());
+    let client = Client::open(&through(&proxy, &url)).await.unwrap();
+    let task = |number: usize| NewTask::new(id(&format!("t{number}")), "a task");
+    direct.tasks().add((0..40).map(task).collect()).await.unwrap();
+    let trimming = tokio::spawn({
+        let direct = direct.clone();
+        async move {
+            loop {
+                direct.acquire("other").await.unwrap().release().await.unwrap();
+                direct.collect(false).await.unwrap();
+            }
+        }
+    });
+    let mut acknowledged = 0;
+    for round in 0..8 {
+        proxy.delay_next_commit(Duration::from_millis(300));
+        match client.tasks().claim(&ClaimRequest::default()).await {
+            Ok(Claims::Claimed { tasks, .. }) => acknowledged += tasks.len(),
+            // It was made, and nothing shows it any more: it is called off in the background.
+            Err(Error::Store(StoreError::Unknown { .. })) => {}
+            other => panic!("in round {round}: {other:?}"),
+        }
+        let only_those = async {
+            while direct.tasks().in_progress().await.unwrap().tasks.len() != acknowledged {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        let only_those = tokio::time::timeout(Duration::from_secs(60), only_those).await;
+        only_those.expect("a claim took more than the task that it reported");
+    }
+    trimming.abort();
 }
 
 /// A claim that has to begin again had locked the first tasks. If it met its own locks, it would leave these

@@ -41,6 +41,8 @@ pub(super) fn head_revision(head: &KeyValue) -> Revision {
 pub(super) struct Base {
     /// Tells this store from others at the same place.
     pub(super) id: String,
+    /// Raised by an operator after a restore.
+    pub(super) epoch: u64,
     /// All numbers that are given out are higher.
     pub(super) numbers_floor: u64,
     /// The highest age that was given out.
@@ -108,6 +110,7 @@ impl Base {
             found.iter().map(|(name, entry)| ((*name).to_owned(), entry.mod_revision()));
         Ok(Found::Store(Box::new(Base {
             id: record.id,
+            epoch,
             numbers_floor: number("floor")?.max(epoch * NUMBERS_PER_EPOCH),
             age: number("adds")?,
             log: decode(log, store)?,

@@ -28,6 +28,9 @@ const AT_ONCE: usize = COMPARES_MAX - 10;
 /// elsewhere.
 const LEASES_FIXED: [(u64, u64, u64); 2] = [(3, 4, 31), (3, 5, 13)];
 
+/// How often it is tried to raise the epoch, which only another operator changes.
+const EPOCH_TRIES: u32 = 8;
+
 fn finding(subject: &str, ok: bool, message: String) -> Finding {
     Finding { subject: subject.to_owned(), ok, message }
 }
@@ -179,6 +182,24 @@ impl Handle {
         }
         tidied += self.remove_surplus_records().await.map_err(unwritten)?;
         Ok(tidied)
+    }
+
+    /// Raises the epoch, so that all numbers from now on are higher than those that were given out before.
+    pub(super) async fn raise_epoch(&self) -> Result<(), StoreError> {
+        let unwritten = |failure| self.connection.unwritten(failure);
+        for _ in 0..EPOCH_TRIES {
+            let base = self.base().await.map_err(unwritten)?;
+            let epoch = (base.epoch + 1).to_string();
+            let write = Write {
+                compares: vec![base.same_store(&self.keys), base.unchanged(&self.keys, "epoch")],
+                operations: vec![TxnOp::put(self.keys.store("epoch"), epoch, None)],
+                ..Write::default()
+            };
+            if self.connection.write(write).await.map_err(unwritten)?.is_some() {
+                return Ok(());
+            }
+        }
+        Err(StoreError::Contended { store: self.url().to_owned(), tries: EPOCH_TRIES })
     }
 
     /// Counts the wakes and guards that [`Handle::tidy`] would remove.

@@ -178,6 +178,11 @@ impl Store for EtcdStore {
                 let findings = self.run(|handle| async move { handle.check().await }).await?;
                 Ok(Maintained::Checked(findings))
             }
+            Maintenance::Moved => {
+                self.run(|handle| async move { handle.raise_epoch().await }).await?;
+                // Leases of etcd begin anew after a restore, and holds of the older state stay.
+                Ok(Maintained::Moved { withheld: Duration::ZERO })
+            }
             Maintenance::Trim(trim) => {
                 let trim = |handle: Arc<Handle>| async move {
                     let trimmed = handle.trim_events(trim).await;

@@ -32,7 +32,7 @@ use crate::store::ipc::{self, Identity, IdentityError, Notifier, WriterQueue};
 use crate::store::store_time::StoreTime;
 use crate::store::{
     Answer, Committed, EventsAfter, Finding, Limits, Maintained, Maintenance, NewestEvents, Query,
-    Renewal, Renewed, Signal, Store, StoreError, StoreInfo, Transaction, Trim, Waited,
+    Renewal, Renewed, Signal, Store, StoreError, StoreInfo, Transaction, Trim, Waited, cannot_move,
 };
 use crate::url::StoreUrl;
 use crate::world::{Clock, SystemClock};
@@ -434,6 +434,7 @@ impl Store for FileStore {
             Maintenance::Tidy => self.remove_leftovers().await.map(Maintained::Tidied),
             Maintenance::Leftovers => self.count_leftovers().map(Maintained::Left),
             Maintenance::Check => self.findings().await.map(Maintained::Checked),
+            Maintenance::Moved => Err(cannot_move()),
             Maintenance::Trim(trim) => self.trim(trim).await.map(Maintained::Trimmed),
         }
     }

@@ -2,11 +2,12 @@
 
 use super::Inner;
 use super::error::PgError;
+use super::limits::BEGIN_MAINTENANCE;
 use super::listen::Hearing;
 use super::moment::{MOMENT, Moment};
 use super::pool::Pooled;
 use super::row::Row;
-use super::schema::VERSION;
+use super::schema::{self, Lost, VERSION};
 use super::session::{Ask, Value};
 use super::transact::{all, begun, roll_back};
 use crate::store::store_time::from_ms;
@@ -26,9 +27,13 @@ fn finding(subject: &str, ok: bool, message: String) -> Finding {
 
 /// Looks at the server, the connection and the tables.
 pub(super) async fn check(inner: &Arc<Inner>) -> Result<Vec<Finding>, PgError> {
-    let session = inner.pool.get().await?;
+    let session = match inner.pool.get().await {
+        Err(error) if error.is_lock_timeout() => return blocked(inner).await,
+        session => session?,
+    };
     let mut times = Vec::new();
     let mut skew = Duration::MAX;
+    let mut withheld = Duration::ZERO;
     for _ in 0..5 {
         let before = SystemClock.wall();
         let begun = Instant::now();
@@ -38,6 +43,7 @@ pub(super) async fn check(inner: &Arc<Inner>) -> Result<Vec<Finding>, PgError> {
         let middle = from_ms(before.0) + took / 2;
         let server = from_ms(moment.at.now_ms);
         skew = skew.min(server.abs_diff(middle));
+        withheld = from_ms(moment.withhold_until_ms.saturating_sub(moment.at.now_ms));
         times.push(took);
     }
     times.sort();
@@ -87,7 +93,12 @@ pub(super) async fn check(inner: &Arc<Inner>) -> Result<Vec<Finding>, PgError> {
     findings.push(privileges(server.get(6)));
     findings.push(snapshots(server.get(7)));
     let schema = [Value::Text(inner.names.schema.clone())];
-    findings.push(locks(&session.query(BLOCKERS, &schema).await?));
+    let blockers = locks(&session.query(BLOCKERS, &schema).await?);
+    if blockers.ok {
+        let cover = session.query(NUMBERS_COVER, &[]).await?;
+        findings.push(grants(withheld, cover.first().is_none_or(|row| row.get(0))));
+    }
+    findings.push(blockers);
     drop(session);
     inner.listener.start(inner).await;
     findings.push(match inner.listener.hearing() {
@@ -115,6 +126,39 @@ const SERVER: &str = "SELECT current_setting('server_version_num')::bigint,
     (SELECT coalesce(max(extract(epoch FROM now() - xact_start)), 0)::bigint FROM pg_stat_activity
      WHERE pid <> pg_backend_pid() AND backend_xmin IS NOT NULL)";
 
+/// Whether numbers are beyond all that is stored. It reads the tables, so it is asked only where they are not locked.
+const NUMBERS_COVER: &str = "SELECT last_value >= greatest((SELECT max(id) FROM @events),
+    (SELECT max(token) FROM @holds), 0) FROM @numbers";
+
+/// Whether locks and tasks can be granted, with tokens that were never given out.
+fn grants(withheld: Duration, numbers_cover_records: bool) -> Finding {
+    if !numbers_cover_records {
+        let message = "numbers are behind what is stored, as after a restore of some of the tables: run \
+                       `tenure store moved`";
+        return finding("grants", false, message.to_owned());
+    }
+    match withheld.as_millis().div_ceil(1000) {
+        0 => finding("grants", true, "locks and tasks are granted".to_owned()),
+        seconds => finding(
+            "grants",
+            false,
+            format!(
+                "grants withheld for {seconds} s: another server took \
+            over, or an older state was put back, and leases that it may not know end by then"
+            ),
+        ),
+    }
+}
+
+/// Notes that changes which were reported may be missing; returns for how long nothing is granted.
+pub(super) async fn moved(inner: &Inner) -> Result<Duration, PgError> {
+    let session = inner.pool.get().await?;
+    schema::note_lost_changes(&session, &Lost::AsTold).await?;
+    let rows = session.query(MOMENT, &[]).await?;
+    let moment = Moment::read(inner, &rows)?;
+    Ok(from_ms(moment.withhold_until_ms.saturating_sub(moment.at.now_ms)))
+}
+
 fn privileges(enough: bool) -> Finding {
     match enough {
         true => finding("privileges", true, "the user may change all tables".to_owned()),
@@ -134,12 +178,21 @@ fn snapshots(oldest_s: i64) -> Finding {
     finding("snapshots", oldest_s < 600, message)
 }
 
+/// What can be found out where the tables are locked.
+async fn blocked(inner: &Inner) -> Result<Vec<Finding>, PgError> {
+    let session = inner.pool.connector().session_without_look().await?;
+    let schema = [Value::Text(inner.names.schema.clone())];
+    Ok(vec![locks(&session.query(BLOCKERS, &schema).await?)])
+}
+
 /// Sessions that keep others waiting: with a strong lock on one of the tables for some seconds, or in the way of
 /// a session of this program.
 const BLOCKERS: &str = "WITH strong AS (
     SELECT l.pid FROM pg_locks AS l JOIN pg_class AS c ON c.oid = l.relation
         JOIN pg_namespace AS n ON n.oid = c.relnamespace
-    WHERE l.granted AND l.locktype = 'relation' AND n.nspname = $1 AND l.mode IN
+    WHERE l.granted AND l.locktype = 'relation' AND n.nspname = $1
+        AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+        AND l.mode IN
         ('ShareLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock')),
  blocking AS (
     SELECT unnest(pg_blocking_pids(pid)) AS pid FROM pg_stat_activity
@@ -256,10 +309,7 @@ async fn begin_alone(
 ) -> Result<Option<(Pooled, Moment, Vec<Vec<Row>>)>, PgError> {
     let session = inner.pool.get().await?;
     let mut asks = vec![
-        Ask::Begin(
-            "BEGIN ISOLATION LEVEL READ COMMITTED;
-             SET LOCAL lock_timeout = '2s'; SET LOCAL statement_timeout = '60s'",
-        ),
+        Ask::Begin(BEGIN_MAINTENANCE),
         Ask::Query(MOMENT, vec![]),
         Ask::Query("SELECT pg_try_advisory_xact_lock($SPACE, 3)", vec![]),
     ];

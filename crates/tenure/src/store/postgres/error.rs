@@ -34,12 +34,29 @@ pub(super) enum PgError {
     /// The connection cannot be made for a reason that trying again does not change.
     #[error("{what}")]
     Settings { what: String, hint: String },
+    /// The server was started at another time than the one that was used last: it may be another one.
+    #[error("the server was started anew, or another one took over")]
+    OtherStart,
     /// After a failover nothing is granted until leases that this server may not know have ended.
-    #[error("another server took over; nothing is granted for the next {0:?}")]
+    #[error("nothing is granted for the next {0:?}")]
     Withheld(Duration),
     #[error("the runtime of connections cannot be started: {0}")]
     Runtime(#[from] std::io::Error),
 }
+
+/// How errors begin or go on that are made on this side of a connection, and what to do then.
+const REFUSED_CONNECTIONS: [(&str, &str); 3] = [
+    ("password missing", "Give the password: in the URL, in PGPASSWORD or in ~/.pgpass."),
+    (
+        "server does not support TLS",
+        "Set `ssl = on` at the server, or use ?sslmode=prefer if the network is trusted.",
+    ),
+    (
+        "invalid peer certificate",
+        "Check sslrootcert: it must have the authority that signed the server's certificate; with \
+         sslmode=verify-full the host must be named in it.",
+    ),
+];
 
 /// What the server or the system says, in one line.
 fn said(error: &tokio_postgres::Error) -> String {
@@ -66,7 +83,7 @@ impl PgError {
         match self {
             PgError::Timeout(_) | PgError::Silent(..) | PgError::Address(..) => true,
             PgError::Postgres(error) => match error.code() {
-                None => true,
+                None => self.refused_connection().is_none(),
                 Some(code) => {
                     let class = &code.code()[..2];
                     class == "08"
@@ -82,6 +99,16 @@ impl PgError {
         }
     }
 
+    /// What to do where a connection is refused for a reason that trying again does not change, and that has no code.
+    fn refused_connection(&self) -> Option<&'static str> {
+        let PgError::Postgres(error) = self else { return None };
+        if error.code().is_some() {
+            return None;
+        }
+        let said = said(error);
+        REFUSED_CONNECTIONS.iter().find(|(part, _)| said.contains(part)).map(|(_, hint)| *hint)
+    }
+
     /// Whether to try again later may help although nothing is wrong with the connection.
     pub(super) fn is_conflict(&self) -> bool {
         self.state().is_some_and(|state| {
@@ -94,6 +121,11 @@ impl PgError {
             ]
             .contains(&state)
         })
+    }
+
+    /// Whether another session kept a lock for too long.
+    pub(super) fn is_lock_timeout(&self) -> bool {
+        self.state() == Some(&SqlState::LOCK_NOT_AVAILABLE)
     }
 
     /// Whether a statement that the server had prepared is not there any more: a pooler between
@@ -153,10 +185,7 @@ impl PgError {
                 };
             }
             PgError::Settings { hint, .. } => return refused(hint),
-            PgError::Withheld(_) => {
-                let hint = "Leases that the new server may not know of end by then.".to_owned();
-                return StoreError::Unavailable { store, reason, hint: Some(hint) };
-            }
+            PgError::Withheld(left) => return StoreError::Withheld { store, left: *left },
             PgError::Exhausted(_) => {
                 return StoreError::Unavailable {
                     store,
@@ -167,12 +196,31 @@ impl PgError {
             _ => {}
         }
         let Some(state) = self.state() else {
+            if let Some(hint) = self.refused_connection() {
+                return refused(hint);
+            }
+            if reason.contains("does not allow writes") {
+                let hint = "This is a standby, or default_transaction_read_only is on for the user or the \
+                            database: name the primary, or turn that off.";
+                return StoreError::Unavailable { store, reason, hint: Some(hint.to_owned()) };
+            }
             let hint = "Check that the server runs and can be reached; `tenure doctor` tries it.";
             return StoreError::Unavailable { store, reason, hint: Some(hint.to_owned()) };
         };
         match *state {
-            SqlState::INVALID_PASSWORD | SqlState::INVALID_AUTHORIZATION_SPECIFICATION => {
+            SqlState::INVALID_PASSWORD => {
                 refused("Check user and password: in the URL, in PGPASSWORD or in ~/.pgpass.")
+            }
+            SqlState::INVALID_AUTHORIZATION_SPECIFICATION => refused(
+                "Check the user's name. Allow this user, database, address and encryption in the server's pg_hba.conf; where it says \
+                 \"no encryption\", ?sslmode=require may be enough.",
+            ),
+            SqlState::UNTRANSLATABLE_CHARACTER if reason.contains("has no equivalent") => {
+                StoreError::Unsupported {
+                    what: format!("the database cannot store a character of a text: {reason}"),
+                    instead: "Use a database in UTF8: CREATE DATABASE name ENCODING 'UTF8' TEMPLATE template0."
+                        .to_owned(),
+                }
             }
             SqlState::UNTRANSLATABLE_CHARACTER | SqlState::CHARACTER_NOT_IN_REPERTOIRE => {
                 StoreError::Unsupported {

@@ -3,6 +3,19 @@
 
 use std::time::Duration;
 
+/// How long it may take to connect, unless the URL says something else, and at least: libpq also takes one
+/// second for two.
+pub(super) const CONNECT_SECONDS: u64 = 5;
+pub(super) const CONNECT_SECONDS_MIN: u64 = 2;
+
+/// Begins maintenance, which waits shorter for locks than changes do: it can be done later.
+pub(super) const BEGIN_MAINTENANCE: &str = "BEGIN ISOLATION LEVEL READ COMMITTED;
+ SET LOCAL lock_timeout = '2s'; SET LOCAL statement_timeout = '60s'";
+
+/// Begins the first look at the tables over a new connection. It waits shorter for a lock than it may take to connect,
+/// so that the lock is named and not the server.
+pub(super) const BEGIN_FIRST_LOOK: &str = "BEGIN; SET LOCAL lock_timeout = '1s'";
+
 /// How long the server lets a transaction stay open between two messages: its process was stopped or cut off,
 /// and others wait for its locks.
 pub(super) const IDLE_IN_TRANSACTION: Duration = Duration::from_secs(5);
@@ -18,6 +31,10 @@ pub(super) const ANSWER: Duration = Duration::from_secs(11);
 
 /// How long to wait for a free connection of the pool: longer than one change has it.
 pub(super) const FREE_CONNECTION: Duration = Duration::from_secs(13);
+
+/// How long a lease that is longer than all before waits until standbys know how long that is: less than others
+/// wait for anything, since a standby may be far behind.
+pub(super) const STANDBYS: Duration = Duration::from_secs(4);
 
 /// How long a change is tried again: as long as a server restarts. The last try may begin just before, and
 /// ends by itself.
@@ -61,10 +78,19 @@ mod tests {
 
     #[test]
     fn each_step_ends_before_what_waits_for_it_gives_up() {
-        let order = [IDLE_IN_TRANSACTION, LOCK, STATEMENT, ANSWER, FREE_CONNECTION, PATIENCE];
+        let order =
+            [STANDBYS, IDLE_IN_TRANSACTION, LOCK, STATEMENT, ANSWER, FREE_CONNECTION, PATIENCE];
         assert!(order.is_sorted_by(|one, next| one < next), "{order:?}");
-        let large = LARGE_STATEMENTS.split('\'').nth(1).and_then(|text| text.strip_suffix('s'));
-        let large = Duration::from_secs(large.unwrap().parse().unwrap());
+        let seconds = |sql: &str, setting: &str| {
+            let (_, rest) = sql.split_once(&format!("{setting} = '")).unwrap();
+            Duration::from_secs(rest.split_once("s'").unwrap().0.parse().unwrap())
+        };
+        let first_look = seconds(BEGIN_FIRST_LOOK, "lock_timeout");
+        assert!(first_look < Duration::from_secs(CONNECT_SECONDS_MIN));
+        assert!(Duration::from_secs(CONNECT_SECONDS) < LOCK);
+        assert!(seconds(BEGIN_MAINTENANCE, "lock_timeout") < LOCK);
+        let large = seconds(LARGE_STATEMENTS, "statement_timeout");
+        assert_eq!(seconds(BEGIN_MAINTENANCE, "statement_timeout"), large);
         assert!(STATEMENT < large && large < LARGE_ANSWER);
     }
 }

@@ -6,7 +6,8 @@
 //! - `names`, `schema` — the tables.
 //! - `locks`, `claimed` — which advisory locks a change takes. `transact` — a change in two round trips;
 //!   `first_flight` — the first of them: locks, a number (`moment`), and what the rule sees (`look`).
-//! - `read`, `tasks`, `write` — records. `pick`, `plain_tasks` — what a claim is shown. `renew` — leases.
+//! - `read`, `tasks`, `write` — records. `pick`, `plain_tasks` — what a claim is shown. `renew` — leases;
+//!   `longest` — how long they may be.
 //! - `follow` — events in order, and looks. `listen` — wakes.
 //! - `check` — what `doctor` tells, and what is removed in time.
 //!
@@ -22,6 +23,7 @@ mod limits;
 mod listen;
 mod literal;
 mod locks;
+mod longest;
 mod look;
 mod moment;
 mod names;
@@ -56,7 +58,7 @@ use pool::{Pool, Pooled};
 use session::Value;
 use settings::Settings;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tenure_core::{Change, GrantId, Revision};
 use tokio::task::{JoinError, JoinHandle};
@@ -93,6 +95,8 @@ struct Inner {
     picks: Picks,
     claimed: ClaimedTasks,
     has_told_trouble: AtomicBool,
+    /// The highest number of a change that this process has committed.
+    highest: AtomicU64,
 }
 
 /// How often waiters look where no messages arrive.
@@ -120,9 +124,19 @@ impl PostgresStore {
             let listener = Listener::new(&names, settings.pooled);
             let pool = Pool::new(settings, names.clone())?;
             let (picks, claimed) = (Picks::default(), ClaimedTasks::default());
-            let has_told_trouble = AtomicBool::new(false);
+            let (has_told_trouble, highest) = (AtomicBool::new(false), AtomicU64::new(0));
             let url = shown.clone();
-            Ok(Inner { url, names, pool, listener, options, picks, claimed, has_told_trouble })
+            Ok(Inner {
+                url,
+                names,
+                pool,
+                listener,
+                options,
+                picks,
+                claimed,
+                has_told_trouble,
+                highest,
+            })
         };
         let inner = inner().map_err(|error| error.report(&shown))?;
         Ok(PostgresStore { inner: Arc::new(inner) })
@@ -361,6 +375,10 @@ impl Store for PostgresStore {
                     // What is tidied there are records, and nothing is counted.
                     Maintenance::Leftovers => Ok(Maintained::Left(0)),
                     Maintenance::Check => check::check(&inner).await.map(Maintained::Checked),
+                    Maintenance::Moved => {
+                        let moved = check::moved(&inner).await;
+                        moved.map(|withheld| Maintained::Moved { withheld })
+                    }
                     Maintenance::Trim(trim) => {
                         check::trim(&inner, trim).await.map(Maintained::Trimmed)
                     }

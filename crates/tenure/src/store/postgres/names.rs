@@ -7,8 +7,8 @@ use std::collections::HashMap;
 use parking_lot::Mutex;
 use std::sync::Arc;
 
-/// The tables and the sequence, as statements name them: `@holds` and so on.
-const OBJECTS: [&str; 11] = [
+/// The tables, the sequence, and what other programs use, as statements name them: `@holds` and so on.
+const OBJECTS: [&str; 14] = [
     "@meta",
     "@numbers",
     "@holds",
@@ -20,6 +20,9 @@ const OBJECTS: [&str; 11] = [
     "@events",
     "@answers",
     "@records",
+    "@check_token",
+    "@task_list",
+    "@hold_list",
 ];
 
 /// The schema and the prefix of the tables. Several stores can share one database: advisory locks,
@@ -79,7 +82,17 @@ impl Names {
             .replace("$SPACE", &self.space.to_string())
             .replace("$ANNOUNCEMENTS", &self.announcements.to_string())
             .replace("$SCHEMA", &quoted(&self.schema))
-            .replace("$PREFIX", &self.prefix)
+            .split("$PREFIX")
+            .enumerate()
+            .map(|(index, text)| if index == 0 { text.to_owned() } else { self.prefixed(text) })
+            .collect()
+    }
+
+    /// A text that begins with the name of an index, with the prefix before it, quoted.
+    fn prefixed(&self, text: &str) -> String {
+        let end = text.find(|letter: char| !(letter.is_ascii_lowercase() || letter == '_'));
+        let (name, rest) = text.split_at(end.unwrap_or(text.len()));
+        format!("{}{rest}", quoted(&format!("{}{name}", self.prefix)))
     }
 
     /// The channel on which changes are told.
@@ -108,6 +121,10 @@ mod tests {
         assert_eq!(
             &*names.fit("SELECT 1 FROM @holds"),
             "SELECT 1 FROM \"my \"\"schema\".\"a_holds\""
+        );
+        assert_eq!(
+            Names::new("s", "1A").fit_text("INDEX $PREFIXwaits_grant ON @waits (grant_id)"),
+            "INDEX \"1Awaits_grant\" ON \"s\".\"1Awaits\" (grant_id)"
         );
         let other = Names::new("my \"schema", "b_");
         assert_ne!((names.seed, names.space), (other.seed, other.space));

@@ -11,7 +11,7 @@ use deadpool::managed::{
     Manager, Metrics, Object, PoolError, QueueMode, RecycleError, RecycleResult,
 };
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use tokio::time::timeout;
 use tokio_postgres::config::Host;
@@ -35,6 +35,8 @@ pub(super) struct Connector {
     mark: String,
     /// Which store this is, from the first connection on.
     store_id: OnceLock<String>,
+    /// Which host was reached last: it is tried first, so that one that is silent is waited for only once.
+    last_reached: AtomicUsize,
 }
 
 /// The configurations of all addresses of one host.
@@ -81,7 +83,7 @@ impl Connector {
         self.first_host(|config| async move { self.connect_to(&config).await }).await
     }
 
-    /// Tries one address after the other of one host after the other, each for no longer than the time-out:
+    /// Tries one address after the other of one host after the other, from the one that was reached last, each for no longer than the time-out:
     /// a server that accepts a connection and never answers is left like one that is not there.
     async fn first_host<T, F>(&self, attempt: impl Fn(Config) -> F) -> Result<T, PgError>
     where
@@ -89,7 +91,10 @@ impl Connector {
     {
         let limit = self.settings.connect_timeout;
         let mut failed = None;
-        for host in &self.settings.hosts {
+        let hosts = &self.settings.hosts;
+        let first = self.last_reached.load(Ordering::Relaxed);
+        for index in (0..hosts.len()).map(|index| (first + index) % hosts.len()) {
+            let host = &hosts[index];
             let addresses = match timeout(limit, addresses(host)).await {
                 Ok(Ok(addresses)) => addresses,
                 Ok(Err(error)) => {
@@ -103,7 +108,10 @@ impl Connector {
             };
             for config in addresses {
                 match timeout(limit, attempt(config)).await {
-                    Ok(Ok(done)) => return Ok(done),
+                    Ok(Ok(done)) => {
+                        self.last_reached.store(index, Ordering::Relaxed);
+                        return Ok(done);
+                    }
                     Ok(Err(error)) => failed = Some(error),
                     Err(_) => failed = Some(PgError::Silent(spelled(host), limit)),
                 }
@@ -133,15 +141,23 @@ impl Connector {
 
     /// Connects to one address, and looks at the tables, which may be missing.
     async fn open(&self, config: &Config) -> Result<(Session, Result<Found, PgError>), PgError> {
-        let (client, connection) = self.connect_to(config).await?;
-        tokio::spawn(connection);
-        let session = Session::new(client, self.names.clone(), self.may_prepare.clone());
+        let session = self.session(self.connect_to(config).await?);
         let found = schema::look(&session).await;
         match found {
             // The connection itself may be good for nothing.
             Err(error) if error.is_lost_connection() => Err(error),
             found => Ok((session, found)),
         }
+    }
+
+    fn session(&self, (client, connection): Connected) -> Session {
+        tokio::spawn(connection);
+        Session::new(client, self.names.clone(), self.may_prepare.clone())
+    }
+
+    /// A connection for what does not need the tables.
+    pub(super) async fn session_without_look(&self) -> Result<Session, PgError> {
+        Ok(self.session(self.connect().await?))
     }
 
     /// The id of the store; empty until the first connection.
@@ -159,7 +175,7 @@ impl Manager for Connector {
             self.first_host(|config| async move { self.open(&config).await }).await?;
         let found = schema::ensure(&session, found, self.store_id.get().is_none()).await?;
         match found.process.as_ref() == Some(&self.mark) {
-            true => session.keep_settings(found.commits_without_flush).await?,
+            true => session.keep_settings(found.commits_early).await?,
             false => self.may_prepare.store(false, Ordering::Relaxed),
         }
         let known = self.store_id.get_or_init(|| found.store_id.clone());
@@ -187,6 +203,7 @@ impl Pool {
             settings,
             names,
             store_id: OnceLock::new(),
+            last_reached: AtomicUsize::new(0),
         };
         let pool = deadpool::managed::Pool::builder(connector)
             .max_size(size)

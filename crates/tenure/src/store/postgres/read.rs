@@ -120,7 +120,8 @@ macro_rules! number_columns {
     () => {
         "SELECT 9, pg_advisory_xact_lock_shared($ANNOUNCEMENTS,
                 (last_value & 2147483647)::int)::text, store_id, nextval('@numbers'), NULL::text,
-            NULL::text, NULL::boolean, NULL::boolean, NULL::text, NULL::text, version::bigint,
+            NULL::text, started = pg_postmaster_start_time(), NULL::boolean, NULL::text, NULL::text,
+            version::bigint,
             floor(extract(epoch FROM t) * 1000)::bigint,
             ceil(extract(epoch FROM t) * 1000)::bigint, withhold_until_ms, longest_ms,
             NULL::bigint, NULL::text, NULL::text

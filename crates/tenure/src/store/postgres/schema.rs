@@ -1,14 +1,17 @@
 //! The tables: how they are made, brought up to date, and what a failover changes in them.
 
 use super::error::PgError;
-use super::session::Session;
+use super::limits::BEGIN_FIRST_LOOK;
+use super::longest::FLOOR_MS;
+use super::session::{Ask, Session};
 
 /// The version of the tables that this library writes.
 pub(super) const VERSION: i32 = MIGRATIONS.len() as i32;
 
-/// How far numbers jump when the server changed: further than any number that the old server can
-/// have given out and that did not reach this one.
-const FAILOVER_JUMP: i64 = 1 << 20;
+/// When the server changed, numbers jump to a multiple of 2 to the power of this, past the next one: further than
+/// the old server can have drawn numbers that did not reach this one, which at 10,000 a second is 79 days of them.
+/// Below the largest number there is room for 65,000 failovers.
+const FAILOVER_JUMP_BITS: u32 = 36;
 
 /// Brings the tables from version n to n + 1. To change them, append a step; never edit one that was
 /// released.
@@ -23,6 +26,13 @@ const MIGRATIONS: [&str; 1] = [TO_VERSION_1];
 /// `tasks_ended` has finished tasks in the order in which they ended, so that those beyond what is kept are
 /// found without looking at the rest. Tasks that are not at their end, which claims look for, are not in it.
 ///
+/// `longest_ms` is the longest lease that may be granted now, and `withhold_ms` says for how long nothing is granted
+/// after a failover; both begin with $FLOOR, see `longest`.
+///
+/// `check_token` and the views are for other programs, see `docs/postgres.md`; a grant is a secret and in none of
+/// them. A row that was checked stays until the transaction of the check ends, since its removal waits for the lock;
+/// a renewal does not.
+///
 /// Holds and places are few and change all the time: pages half empty keep updates in their page,
 /// and an eager vacuum keeps the tables small. History lies apart.
 const TO_VERSION_1: &str = "
@@ -30,8 +40,11 @@ CREATE TABLE @meta (
     version int NOT NULL,
     store_id text NOT NULL,
     timeline text NOT NULL,
+    system_identifier text NOT NULL,
+    started timestamptz NOT NULL,
     withhold_until_ms bigint NOT NULL DEFAULT 0,
-    longest_ms bigint NOT NULL DEFAULT 0
+    longest_ms bigint NOT NULL,
+    withhold_ms bigint NOT NULL
 );
 CREATE SEQUENCE @numbers MINVALUE 1 MAXVALUE 9007199254740991 CACHE 1;
 SELECT setval('@numbers', 1);
@@ -194,45 +207,82 @@ CREATE TABLE @records (
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
 CREATE INDEX $PREFIXrecords_order ON @records (kind, number);
 
-INSERT INTO @meta (version, store_id, timeline)
-    VALUES (1, gen_random_uuid()::text, $TIMELINE);
+CREATE FUNCTION @check_token(resource text, token bigint) RETURNS void
+LANGUAGE plpgsql SECURITY INVOKER SET search_path = pg_catalog, pg_temp AS $function$
+BEGIN
+    PERFORM FROM @holds AS h WHERE h.resource = $1 AND h.token = $2
+        AND h.deadline_ms > floor(extract(epoch FROM clock_timestamp()) * 1000) FOR KEY SHARE;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION '% is not held with token %', $1, $2
+            USING ERRCODE = 'TN001', HINT = 'The lease is over: stop, and change nothing.';
+    END IF;
+END $function$;
+
+CREATE VIEW @task_list AS SELECT id, title, description, nullif(section, '') AS section, status, priority, labels,
+    files, depends_on, attempts, claim_by AS worker, claim_token AS token, result, error,
+    to_timestamp(created_at_ms / 1000.0) AS created_at, to_timestamp(claimed_at_ms / 1000.0) AS claimed_at,
+    to_timestamp(finished_at_ms / 1000.0) AS finished_at
+ FROM @tasks;
+
+CREATE VIEW @hold_list AS SELECT resource, token, mode, label, operation,
+    to_timestamp(acquired_at_ms / 1000.0) AS acquired_at, to_timestamp(deadline_ms / 1000.0) AS expires_at
+ FROM @holds WHERE deadline_ms > floor(extract(epoch FROM clock_timestamp()) * 1000);
+
+INSERT INTO @meta (version, store_id, timeline, system_identifier, started, longest_ms, withhold_ms)
+    VALUES (1, gen_random_uuid()::text, $TIMELINE, $SYSTEM, pg_postmaster_start_time(), $FLOOR, $FLOOR);
 ";
 
 /// The first eight digits of the name of the file to which the server writes: they change whenever a
-/// standby becomes the primary, or a backup is restored.
+/// standby becomes the primary, or the server is restored with its log.
 const TIMELINE: &str = "substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8)";
+
+/// Which cluster of databases this is: a standby has the same, and another one into which tables are restored does
+/// not.
+const SYSTEM: &str = "(SELECT system_identifier::text FROM pg_control_system())";
 
 /// What the tables say of themselves.
 pub(super) struct Found {
     pub(super) store_id: String,
     pub(super) version: i32,
     /// Whether the server is the one that was used last.
-    same_timeline: bool,
+    same_server: bool,
+    /// Whether it was not started anew since.
+    same_start: bool,
     /// The mark of the process that made this server connection.
     pub(super) process: Option<String>,
-    /// Whether the database reports commits before they are on disk, unless told otherwise.
-    pub(super) commits_without_flush: bool,
+    /// Whether the database reports commits before they are on disk, and on that of a synchronous standby,
+    /// unless told otherwise.
+    pub(super) commits_early: bool,
 }
 
 /// Reads it.
 pub(super) async fn look(session: &Session) -> Result<Found, PgError> {
-    let rows = session
-        .query(
+    let asks = [
+        Ask::Begin(BEGIN_FIRST_LOOK),
+        Ask::Query(
             "SELECT version, store_id,
-                timeline = substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8),
+                timeline = substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8)
+                    AND system_identifier = (SELECT system_identifier::text FROM pg_control_system()),
+                started = pg_postmaster_start_time(),
                 current_setting('tenure.process', true),
-                current_setting('synchronous_commit') = 'off'
+                coalesce(current_setting('tenure.default_commit', true),
+                    current_setting('synchronous_commit')) NOT IN ('on', 'remote_apply')
              FROM @meta",
-            &[],
-        )
-        .await?;
+            vec![],
+        ),
+        Ask::Run("COMMIT"),
+    ];
+    let mut answers = session.flight(&asks).await.into_iter();
+    answers.next().unwrap_or(Err(PgError::Replaced))?;
+    let rows = answers.next().unwrap_or(Err(PgError::Replaced))?;
     let row = rows.first().ok_or(PgError::Replaced)?;
     Ok(Found {
         version: row.get(0),
         store_id: row.get(1),
-        same_timeline: row.get(2),
-        process: row.get(3),
-        commits_without_flush: row.get(4),
+        same_server: row.get(2),
+        same_start: row.get(3),
+        process: row.get(4),
+        commits_early: row.get(5),
     })
 }
 
@@ -259,8 +309,10 @@ pub(super) async fn ensure(
         migrate(session, found.version).await?;
         return look(session).await;
     }
-    if !found.same_timeline {
-        note_failover(session).await?;
+    if !found.same_server {
+        note_lost_changes(session, &Lost::ByOtherServer).await?;
+    } else if !found.same_start {
+        note_start(session).await?;
     }
     Ok(found)
 }
@@ -307,27 +359,58 @@ async fn steps(session: &Session, from: i32) -> Result<(), PgError> {
         }
     }
     for step in MIGRATIONS.iter().skip(version as usize) {
-        session.run_text(&step.replace("$TIMELINE", TIMELINE)).await?;
+        let step = step
+            .replace("$TIMELINE", TIMELINE)
+            .replace("$SYSTEM", SYSTEM)
+            .replace("$FLOOR", &FLOOR_MS.to_string());
+        session.run_text(&step).await?;
     }
     session.run_text(&format!("UPDATE @meta SET version = {VERSION}")).await
 }
 
-/// Another server goes on where the last one ended, and may lack what was reported last. So numbers
-/// jump, and nothing is granted until every lease that it may lack has ended.
-async fn note_failover(session: &Session) -> Result<(), PgError> {
+/// Why changes that were reported may be missing in these tables.
+pub(super) enum Lost {
+    /// Another server goes on where the last one ended.
+    ByOtherServer,
+    /// This process has seen this number, and the next one is not higher.
+    Rewound { highest: u64 },
+    /// A person says so.
+    AsTold,
+}
+
+impl Lost {
+    /// The condition in SQL, over `@meta` and `@numbers`: another process may have noted it already.
+    fn condition(&self) -> String {
+        match self {
+            Lost::ByOtherServer => {
+                format!("timeline <> {TIMELINE} OR system_identifier <> {SYSTEM}")
+            }
+            Lost::Rewound { highest } => format!("last_value <= {highest}"),
+            Lost::AsTold => "true".to_owned(),
+        }
+    }
+}
+
+/// Makes numbers jump, and withholds grants until every lease that the tables may lack has ended.
+pub(super) async fn note_lost_changes(session: &Session, lost: &Lost) -> Result<(), PgError> {
     session.set_in_transaction(true);
+    let condition = lost.condition();
+    let now_ms = "floor(extract(epoch FROM clock_timestamp()) * 1000)";
     let noted = session
         .run_text(&format!(
             "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL search_path = pg_catalog;
+             SET LOCAL synchronous_commit = on;
              SELECT pg_advisory_xact_lock($SPACE, 0);
-             SELECT setval('@numbers', last_value + {FAILOVER_JUMP}) FROM @numbers, @meta
-                WHERE timeline <> {TIMELINE};
+             SELECT set_config('tenure.lost', ({condition})::text, true) FROM @meta, @numbers;
+             SELECT setval('@numbers', ((last_value >> {FAILOVER_JUMP_BITS}) + 2) << {FAILOVER_JUMP_BITS})
+                FROM @numbers WHERE current_setting('tenure.lost')::boolean;
              INSERT INTO @events (id, until, at_ms, kind, label)
-                SELECT nextval('@numbers'), currval('@numbers'), floor(extract(epoch FROM clock_timestamp()) * 1000),
-                    'rebooted', '' FROM @meta WHERE timeline <> {TIMELINE};
-             UPDATE @meta SET timeline = {TIMELINE},
-                withhold_until_ms = floor(extract(epoch FROM clock_timestamp()) * 1000) + longest_ms
-                WHERE timeline <> {TIMELINE};
+                SELECT nextval('@numbers'), currval('@numbers'), {now_ms}, 'rebooted', ''
+                WHERE current_setting('tenure.lost')::boolean;
+             UPDATE @meta SET withhold_until_ms = {now_ms} + withhold_ms
+                WHERE current_setting('tenure.lost')::boolean;
+             UPDATE @meta SET timeline = {TIMELINE}, system_identifier = {SYSTEM},
+                started = pg_postmaster_start_time();
              COMMIT"
         ))
         .await;
@@ -336,4 +419,15 @@ async fn note_failover(session: &Session) -> Result<(), PgError> {
     }
     session.set_in_transaction(false);
     noted
+}
+
+/// Notes that the server that was used last was started anew. It has all that it reported.
+async fn note_start(session: &Session) -> Result<(), PgError> {
+    session
+        .run_text(&format!(
+            "UPDATE @meta SET started = pg_postmaster_start_time()
+             WHERE timeline = {TIMELINE} AND system_identifier = {SYSTEM}
+                AND started <> pg_postmaster_start_time()"
+        ))
+        .await
 }

@@ -26,17 +26,20 @@ pub(super) fn options(mark: &str) -> String {
     format!("-c tenure.process={mark}{settings}")
 }
 
-/// The same settings for one transaction, where a pooler keeps none. A committed change is on disk,
-/// whatever the database's default is: numbers that were given out must not come again after a crash.
+/// The same settings for one transaction, where a pooler keeps none. A committed change is on disk, and on that
+/// of a synchronous standby, whatever the database's default is: numbers that were given out must not come again
+/// after a crash or a failover.
 fn set_local() -> &'static str {
     static TEXT: OnceLock<String> = OnceLock::new();
     TEXT.get_or_init(|| {
         let set = |(name, value): (&str, String)| format!("SET LOCAL {name} = '{value}'; ");
         let settings: String = limits::settings().into_iter().map(set).collect();
         format!(
-            "{settings}SELECT set_config('synchronous_commit',
-                CASE WHEN current_setting('synchronous_commit') = 'off' THEN 'on'
-                    ELSE current_setting('synchronous_commit') END, true)"
+            "{settings}SELECT
+                set_config('tenure.default_commit', current_setting('synchronous_commit'), true),
+                set_config('synchronous_commit',
+                CASE WHEN current_setting('synchronous_commit') IN ('on', 'remote_apply')
+                    THEN current_setting('synchronous_commit') ELSE 'on' END, true)"
         )
     })
 }
@@ -282,8 +285,8 @@ impl Session {
     }
 
     /// Notes that the settings of the connection stay.
-    pub(super) async fn keep_settings(&self, commits_without_flush: bool) -> Result<(), PgError> {
-        if commits_without_flush {
+    pub(super) async fn keep_settings(&self, commits_early: bool) -> Result<(), PgError> {
+        if commits_early {
             self.run("SET synchronous_commit = on").await?;
         }
         self.keeps_settings.store(true, Ordering::Relaxed);

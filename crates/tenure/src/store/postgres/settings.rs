@@ -1,6 +1,7 @@
 //! How to reach the server: the URL, then `PG*` variables, then a service file, as libpq reads them.
 
 use super::error::PgError;
+use super::limits::{CONNECT_SECONDS, CONNECT_SECONDS_MIN};
 use crate::secret::Secret;
 use crate::url::EngineUrl;
 use std::collections::BTreeMap;
@@ -44,11 +45,6 @@ pub(super) struct TlsSettings {
 
 /// Connections at most, of one process.
 const POOL: usize = 8;
-
-/// How long it may take to connect, unless the URL says something else, and at least: libpq also takes one
-/// second for two.
-const CONNECT_SECONDS: u64 = 5;
-const CONNECT_SECONDS_MIN: u64 = 2;
 
 /// The schema, where none is named.
 const SCHEMA: &str = "tenure";

@@ -8,16 +8,19 @@
 use super::error::PgError;
 use super::first_flight::{FirstFlight, LockedLook, Shown, begin_ask, keys_ask};
 use super::locks::LockSet;
+use super::longest;
 use super::moment::Moment;
 use super::pool::Pooled;
 use super::read::Addresses;
 use super::row::Row;
+use super::schema::{self, Lost};
 use super::session::{Answered, Ask, Value};
 use super::write::{Batch, EVENTS, Numbers, wake_word};
 use super::{Inner, Retry};
 use crate::store::store_time::from_ms;
 use crate::store::{Committed, Step, StoreError, Transaction};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use tenure_core::{Change, GrantId, Revision, Scope, Write};
 
 /// After so many beginnings with more locks a change takes the whole store.
@@ -87,10 +90,16 @@ pub(super) async fn transact(
             Ok(Outcome::Unknown { number, has_events, locks, error }) => {
                 // Without events it took no numbers, and to decide it again does no harm.
                 if has_events {
+                    // Connections beside one that died without a word have died too.
+                    inner.pool.forget_idle();
                     match settle(&inner, &locks, number, &mut retry).await {
-                        Ok(true) => return Ok(Committed { revision: Some(Revision(number)) }),
-                        Ok(false) => {}
-                        Err(_) => {
+                        Ok(Settled::Made) => {
+                            return Ok(Committed { revision: Some(Revision(number)) });
+                        }
+                        Ok(Settled::NotMade) => {}
+                        // The rule sees by the stored reply whether it was made.
+                        Ok(Settled::Trimmed) if transaction.slot().is_some() => {}
+                        Ok(Settled::Trimmed) | Err(_) => {
                             let reason = error.to_string();
                             return Err(StoreError::Unknown { store: inner.url.clone(), reason });
                         }
@@ -122,11 +131,18 @@ async fn begin(
     attempt: &mut Attempt,
 ) -> Result<Outcome, PgError> {
     let scope = attempt.scope.clone();
+    // Numbers that are drawn from now on are higher.
+    let highest = inner.highest.load(Ordering::SeqCst);
     let flight =
         FirstFlight::new(inner, &scope, transaction.slot(), &attempt.extra, attempt.looks_at_all);
     let (session, rows) = begun(session, flight.asks()).await?;
     let shown = match flight.show(inner, rows) {
         Ok(shown) => shown,
+        Err(PgError::OtherStart) => {
+            session.leave_transaction();
+            schema::ensure(&session, schema::look(&session).await, false).await?;
+            return Ok(Outcome::Again(Some(Box::new(session))));
+        }
         Err(error) => {
             roll_back(session);
             return Err(error);
@@ -141,6 +157,11 @@ async fn begin(
         Shown::Unlocked(missing) => {
             session.leave_transaction();
             attempt.extra.add(missing);
+            Ok(Outcome::Again(Some(Box::new(session))))
+        }
+        Shown::All(look) if look.moment.number <= highest => {
+            session.leave_transaction();
+            schema::note_lost_changes(&session, &Lost::Rewound { highest }).await?;
             Ok(Outcome::Again(Some(Box::new(session))))
         }
         Shown::All(look) => decide(inner, session, transaction, attempt, *look).await,
@@ -190,6 +211,13 @@ async fn decide(
                 roll_back(session);
                 return Err(error);
             }
+            let longest_ms = longest::of(&change);
+            if longest_ms > look.moment.longest_ms {
+                session.leave_transaction();
+                give_back(session);
+                longest::raise(inner, longest_ms).await?;
+                return Ok(Outcome::Again(None));
+            }
             write(inner, session, change, look).await
         }
     }
@@ -216,8 +244,7 @@ async fn write(
         }
     }
     let mailbox = inner.listener.channel();
-    let numbers =
-        Numbers { first: moment.number, longest_ms: moment.longest_ms, alone: locks.whole };
+    let numbers = Numbers { first: moment.number, alone: locks.whole };
     let batch = Batch::of(&change, moment.at, mailbox);
     let mut asks = batch.asks(&change, &numbers, moment.at, mailbox, &snapshot.tasks);
     let has_events = !change.events.is_empty();
@@ -242,6 +269,7 @@ async fn write(
         };
     }
     session.set_in_transaction(false);
+    inner.highest.fetch_max(moment.number, Ordering::SeqCst);
     for write in &change.writes {
         if let Write::DropWait(waiter) = write {
             inner.listener.forget(waiter.grant);
@@ -284,6 +312,14 @@ fn tell(inner: &Inner) -> Ask {
     )
 }
 
+/// Whether a change was made.
+enum Settled {
+    Made,
+    NotMade,
+    /// Events of its age are removed already.
+    Trimmed,
+}
+
 /// Whether a change with this number was made: looked at under its locks, so that one which is still
 /// on its way has come to its end.
 async fn settle(
@@ -291,7 +327,7 @@ async fn settle(
     locks: &LockSet,
     number: u64,
     retry: &mut Retry,
-) -> Result<bool, StoreError> {
+) -> Result<Settled, StoreError> {
     loop {
         let session = match inner.pool.get().await {
             Ok(session) => session,
@@ -303,13 +339,26 @@ async fn settle(
         let asks = [
             begin_ask(locks),
             keys_ask(locks),
-            Ask::Query("SELECT 1 FROM @events WHERE id = $1", vec![Value::Integer(number as i64)]),
+            // The oldest are removed first, and one always stays.
+            Ask::Query(
+                "SELECT EXISTS (SELECT FROM @events WHERE id = $1),
+                    coalesce((SELECT min(id) FROM @events) > $1, false)",
+                vec![Value::Integer(number as i64)],
+            ),
         ];
         session.set_in_transaction(true);
         let answered = all(session.flight(&asks).await);
         roll_back(session);
         match answered {
-            Ok(rows) => return Ok(!rows[2].is_empty()),
+            Ok(rows) => {
+                let row = rows[2].first();
+                let is_set = |column: usize| row.is_some_and(|row| row.get(column));
+                return Ok(match (is_set(0), is_set(1)) {
+                    (true, _) => Settled::Made,
+                    (false, false) => Settled::NotMade,
+                    (false, true) => Settled::Trimmed,
+                });
+            }
             Err(error) => retry.after(error).await?,
         }
     }

@@ -39,15 +39,12 @@ pub(super) struct Batch {
     /// Records to be removed before new ones are written.
     dropped_records: Vec<RecordRange>,
     records: BTreeMap<(String, String), Json>,
-    longest_ms: i64,
 }
 
 /// The number of the first event, and of all that the change takes.
 pub(super) struct Numbers {
     /// The number that was drawn for the change.
     pub(super) first: u64,
-    /// The longest lease that the tables know of.
-    pub(super) longest_ms: i64,
     /// Whether no other change is under way, so that the sequence can be set: no other change
     /// draws a number meanwhile.
     pub(super) alone: bool,
@@ -65,13 +62,11 @@ impl Batch {
     fn add(&mut self, write: &Write, at: StoreTime, mailbox: &str) {
         match write {
             Write::Hold(hold) => {
-                self.longest_ms = self.longest_ms.max(milliseconds_up(hold.ttl));
                 let key = (hold.want.resource.key(), hold.grant.to_string());
                 self.holds.insert(key, Some(hold_row(hold, at)));
             }
             Write::Extend { resource, grant, ttl, operation } => {
                 let ttl_ms = milliseconds_up(*ttl);
-                self.longest_ms = self.longest_ms.max(ttl_ms);
                 let key = (resource.key(), grant.to_string());
                 let deadline_ms = at.begin_ms.saturating_add(ttl_ms);
                 match self.holds.get_mut(&key) {
@@ -161,12 +156,6 @@ impl Batch {
                  ON CONFLICT (slot) DO UPDATE SET number = excluded.number, text = excluded.text,
                     at_ms = excluded.at_ms",
                 vec![rows(self.answers)],
-            ));
-        }
-        if self.longest_ms > numbers.longest_ms {
-            asks.push(Ask::Query(
-                "UPDATE @meta SET longest_ms = greatest(longest_ms, $1)",
-                vec![Value::Integer(self.longest_ms)],
             ));
         }
         if !change.events.is_empty() {

@@ -26,7 +26,7 @@ use crate::store::ipc::{self, Identity, IdentityError, Notifier, WriterQueue};
 use crate::store::store_time::StoreTime;
 use crate::store::{
     Answer, Committed, EventsAfter, Finding, Limits, Maintained, Maintenance, NewestEvents, Query,
-    Renewal, Renewed, Signal, Store, StoreError, StoreInfo, Transaction, Trim, Waited,
+    Renewal, Renewed, Signal, Store, StoreError, StoreInfo, Transaction, Trim, Waited, cannot_move,
 };
 use crate::world::{Clock, SystemClock};
 use async_trait::async_trait;
@@ -631,6 +631,7 @@ impl Store for SqliteStore {
                 findings.push(Finding::leftovers(inner.notifier.leftovers().len()));
                 Ok(Maintained::Checked(findings))
             }
+            Maintenance::Moved => Err(cannot_move()),
             Maintenance::Trim(trim) => {
                 // Most turns find nothing to remove; they need not wait for their turn to write.
                 let dry_run = Trim { dry_run: true, ..trim };
