@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import List, Optional, Tuple
 
-from . import _greenlets, _native
+from . import _callers, _greenlets, _native
 from .errors import Lost
 
 
@@ -35,11 +35,22 @@ class Held:
     In a process forked from its owner the copy counts as lost, and releases nothing.
     """
 
-    __slots__ = ("__weakref__", "_guard", "_process", "_takers", "_was_lost")
+    __slots__ = (
+        "__weakref__",
+        "_caller",
+        "_guard",
+        "_is_handed_over",
+        "_process",
+        "_takers",
+        "_was_lost",
+    )
 
     def __init__(self, guard: _native.Guard) -> None:
         self._guard = guard
         self._process = os.getpid()
+        self._caller = _callers.current()
+        #: Whether another thread than the one that took it has used it.
+        self._is_handed_over = False
         #: By whom it was taken: by several, if a lock is reentrant.
         self._takers: List[object] = []
         #: Whether it had been lost when it was given back.
@@ -53,6 +64,7 @@ class Held:
     @property
     def lost(self) -> LostEvent:
         """`lost.is_set()` says whether it was lost; `lost.wait(seconds)` waits for it."""
+        self._notice_caller()
         return LostEvent(self._guard)
 
     @property
@@ -85,16 +97,19 @@ class Held:
 
     def check(self) -> None:
         """Raises `Lost` if it may not be trusted any more. Costs no access to the store."""
+        self._notice_caller()
         if not self._guard.is_held():
             raise self._lost()
 
     def confirm(self) -> None:
         """Renews now, and raises `Lost` if the store says that it is not held any more."""
+        self._notice_caller()
         if not _greenlets.confirm(self._guard):
             raise self._lost()
 
     def release(self) -> None:
         """Gives it back. Raises `Lost` if it was lost before; does nothing if it was given back."""
+        self._notice_caller()
         self._leave(self._takers[-1] if self._takers else None)
 
     def _take(self) -> object:
@@ -126,9 +141,13 @@ class Held:
         """Whether it was released or lost, or belongs to the parent process."""
         return self._is_inherited() or not self._guard.is_held()
 
+    def _notice_caller(self) -> None:
+        if not self._is_handed_over and _callers.current() is not self._caller:
+            self._is_handed_over = True
+
     def _kept(self) -> Optional[_native.Guard]:
-        """What is held; `None` if it has ended."""
-        return None if self.has_ended() else self._guard
+        """What is held; `None` if it has ended, or is used by another thread than the one that took it."""
+        return None if self._is_handed_over or self.has_ended() else self._guard
 
     def _is_inherited(self) -> bool:
         return self._process != os.getpid()

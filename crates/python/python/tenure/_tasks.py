@@ -248,7 +248,7 @@ class Tasks:
             while True:
                 work = _greenlets.next_work(runner, 0.0 if until_empty else timeout)
                 if work is not None:
-                    yield self._job(work)
+                    yield self._job(work, ends_with_block=False)
                     if task is not None:
                         return
                 elif not until_empty or not _greenlets.wait_for_more(runner, 1.0):
@@ -256,10 +256,10 @@ class Tasks:
         finally:
             _greenlets.leave(runner)
 
-    def _job(self, work: _native.Work) -> Job:
+    def _job(self, work: _native.Work, *, ends_with_block: bool) -> Job:
         """A job of this thread and task: what they wait for must not be its own."""
         job = Job(work, self._tasks)
-        _own_holds.add(self._store, None, job)
+        _own_holds.add(self._store, None, job, ends_with_block=ends_with_block)
         return job
 
     def _runner(
@@ -289,11 +289,14 @@ class Tasks:
         function works until no task is left.
         """
 
+        def job(work: _native.Work) -> Job:
+            return self._job(work, ends_with_block=True)
+
         def runner(number: int) -> _native.Runner:
             return self._runner(section, labels, batch, ttl, None, str(number))
 
         def decorator(function: Callable[[Job], Any]) -> Worker:
-            return Worker(function, runner, self._job, workers, retry)
+            return Worker(function, runner, job, workers, retry)
 
         return decorator
 
