@@ -1,7 +1,7 @@
 //! Handing out tasks: what a claim takes, what is in its way, and what it is told.
 
 use crate::support::tasks::*;
-use crate::support::{View, World, grant_id, number_of, shared};
+use crate::support::{AskExt, View, World, ask, exclusive, grant_id, number_of, shared};
 use std::time::Duration;
 use tenure_core::act::{Acquire, ClaimTasks};
 use tenure_core::rules::tasks::ClaimState::Held;
@@ -9,8 +9,8 @@ use tenure_core::rules::tasks::{
     self, ClaimAsk, Claimed, EVERYTHING, Finish, ManualChange, NewTask, NoClaim, SectionChange,
 };
 use tenure_core::{
-    Ask, Decision, GrantId, Mode, Owner, Part, Pick, Reason, Scope, Section, Snapshot, Status,
-    TaskScope, Token, WaiterSnapshot, WallTime, Workspace,
+    Ask, Decision, GrantId, Holder, Mode, Outcome, Owner, Part, Pick, Reason, Scope, Section,
+    Snapshot, Status, TaskScope, Token, WaiterSnapshot, WallTime, Workspace,
 };
 
 fn grants(numbers: std::ops::RangeInclusive<u32>) -> Vec<GrantId> {
@@ -682,4 +682,54 @@ fn a_task_that_nobody_holds_has_no_queue() {
     let ask = ClaimAsk { task: Some(id("b")), queue, ..claim_ask("w") };
     assert!(matches!(world.try_claim(ask), Err(NoClaim::NotReady { .. })));
     assert!(world.seen().waiters.is_empty());
+}
+
+/// The worker of a task waits for a lock of the asker, and the asker for the task: whichever comes second is
+/// refused.
+#[test]
+fn a_wait_for_a_task_whose_worker_waits_for_the_asker_is_refused() {
+    let queue = Some(Duration::from_secs(15));
+    let deploy = [exclusive("deploy")];
+    // By its grant, as a command under `tenure run`; by its label, as an agent.
+    for by_label in [false, true] {
+        let holder = Holder::chosen("asker").unwrap();
+        let owner = match by_label {
+            true => Owner::of_label("asker"),
+            false => Owner { grants: vec![grant_id(50)], ..Owner::default() },
+        };
+        for task_first in [false, true] {
+            let mut world =
+                World::with(vec![touching("a", &["src/**"]), touching("b", &["src/x"])]);
+            let claimed = world.claim_alone("w", "a");
+            world.acquire(&Ask { holder: holder.clone(), ..ask(50, &deploy) });
+            let worker = Ask { keeps: vec![claimed.grant], ..ask(51, &deploy).queued() };
+            let asks = |task: &str| ClaimAsk {
+                task: Some(id(task)),
+                queue,
+                holder: holder.clone(),
+                owner: owner.clone(),
+                ..claim_ask("asker")
+            };
+            // The task itself, and one whose files the other has.
+            for task in ["a", "b"] {
+                let mut world = world.clone();
+                if task_first {
+                    let waits = world.try_claim(asks(task));
+                    assert!(
+                        matches!(waits, Err(NoClaim::NotReady { .. } | NoClaim::AllTaken { .. })),
+                        "{waits:?}"
+                    );
+                    assert_eq!(world.seen().waiters.len(), 1, "{task}");
+                    let outcome = world.acquire(&worker);
+                    assert!(matches!(outcome, Outcome::Deadlock(_)), "{task}: {outcome:?}");
+                } else {
+                    let outcome = world.acquire(&worker);
+                    assert!(matches!(outcome, Outcome::Waiting { .. }), "{outcome:?}");
+                    let waits = world.try_claim(asks(task));
+                    assert!(matches!(waits, Err(NoClaim::Deadlock(_))), "{task}: {waits:?}");
+                    assert_eq!(world.seen().waiters.len(), 1, "only the worker waits");
+                }
+            }
+        }
+    }
 }

@@ -145,7 +145,9 @@ fn why(none: &NoClaim) -> String {
             why.join("; ")
         }
         NoClaim::AllTaken { .. } => "all are claimed".to_owned(),
-        NoClaim::NotReady { .. } => "it is not ready".to_owned(),
+        NoClaim::NotReady { .. } | NoClaim::Queue(_) | NoClaim::Deadlock(_) => {
+            "it is not ready".to_owned()
+        }
     }
 }
 

@@ -5,7 +5,8 @@ use crate::event::EventKind;
 use crate::handover::{TryOutcome, Workspace};
 use crate::hold::{Hold, Mode, Waiter, Want, compatible, may_exclude};
 use crate::millis;
-use crate::rules::acquire::{Reason, earlier};
+use crate::rules::acquire::{Ask, Reason, earlier, kept, waits_scope};
+use crate::rules::cycle::{self, Cycle};
 use crate::rules::draft::Draft;
 use crate::rules::reap::{TakeoverReason, gone_reason};
 use crate::rules::tasks::EVERYTHING;
@@ -58,6 +59,18 @@ pub struct ClaimAsk {
     /// The process that waits, where it is another than the one that the claim is to be tied to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub presence: Option<Evidence>,
+    /// What to take a place in the queue for, as [`NoClaim::Queue`] said: then nothing is claimed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place_for: Option<TaskWait>,
+}
+
+/// What a request for a named task waits for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskWait {
+    /// The task, and its files if they are held.
+    pub wants: Vec<Want>,
+    /// The title of the task.
+    pub operation: String,
 }
 
 impl ClaimAsk {
@@ -68,6 +81,9 @@ impl ClaimAsk {
 
     /// The same, further back in each section the more often all that was seen was taken.
     pub fn look_wide(&self, wider: usize) -> Scope {
+        if let Some(ask) = self.as_ask() {
+            return waits_scope(&ask);
+        }
         let depth = DEPTHS[wider.min(DEPTHS.len() - 1)];
         let scope = match &self.task {
             Some(id) => {
@@ -131,6 +147,11 @@ pub enum NoClaim {
         /// What it waits for.
         why: Vec<String>,
     },
+    /// The asker owns something, and so has to ask for its place in the queue by
+    /// [`ClaimAsk::place_for`]: a wait that would never end is refused there.
+    Queue(TaskWait),
+    /// Waiting would never end.
+    Deadlock(Cycle),
 }
 
 /// Hands out up to as many tasks as there are grants, first in order first.
@@ -139,6 +160,9 @@ pub fn claim(
     ask: &ClaimAsk,
     witness: &dyn Witness,
 ) -> (Decision, Result<Vec<Claimed>, NoClaim>) {
+    if let Some(wait) = ask.as_ask() {
+        return enter_queue(seen, &wait, witness);
+    }
     if let Some(id) = &ask.task {
         match seen.task(id) {
             None => return (Decision::Nothing, Err(NoClaim::NotFound)),
@@ -150,7 +174,9 @@ pub fn claim(
                 let mut draft = Draft::new(seen, witness);
                 let is_held = task.status == Status::InProgress;
                 let wants = is_held.then(|| vec![Want::exclusive(task.id.resource())]);
-                queue_up(&mut draft, seen, ask, task, wants);
+                if let Some(wait) = queue_up(&mut draft, seen, ask, task, wants) {
+                    return (Decision::Nothing, Err(NoClaim::Queue(wait)));
+                }
                 return (draft.decide(ask.place()), Err(NoClaim::NotReady { why }));
             }
             Some(_) => {}
@@ -193,7 +219,9 @@ pub fn claim(
                 Kind::Path if !is_section_held => Some(task_wants(task)),
                 _ => None,
             });
-            queue_up(&mut round.draft, seen, ask, task, wants);
+            if let Some(wait) = queue_up(&mut round.draft, seen, ask, task, wants) {
+                return (Decision::Nothing, Err(NoClaim::Queue(wait)));
+            }
         }
         let decision = look_again(seen, ask).unwrap_or_else(|| round.draft.decide(ask.place()));
         return (decision, Err(NoClaim::AllTaken { why, by, look_wider }));
@@ -207,45 +235,107 @@ impl ClaimAsk {
     fn place(&self) -> Option<GrantId> {
         self.queue.and_then(|_| self.grants.first().copied())
     }
+
+    /// The place that is asked for, as a request for the same resources.
+    fn as_ask(&self) -> Option<Ask> {
+        let (wait, grant) = (self.place_for.as_ref()?, self.place()?);
+        Some(Ask {
+            grant,
+            wants: wait.wants.clone(),
+            holder: self.holder.clone(),
+            presence: self.presence.clone(),
+            operation: Some(wait.operation.clone()),
+            ttl: self.ttl,
+            keeps: self.owner.grants.iter().copied().filter(|kept| *kept != grant).collect(),
+            owner: self.owner.clone(),
+            queue: self.queue,
+        })
+    }
+}
+
+/// Gives the asker a place in the queue, unless the wait would never end. The next claim finds out whether
+/// the task became free meanwhile.
+fn enter_queue(
+    seen: &Snapshot,
+    ask: &Ask,
+    witness: &dyn Witness,
+) -> (Decision, Result<Vec<Claimed>, NoClaim>) {
+    let none = NoClaim::NotReady { why: vec![] };
+    if seen.waiters.iter().any(|seen| seen.waiter.grant == ask.grant) {
+        return (Decision::Nothing, Err(none));
+    }
+    if !seen.whole && !seen.shows_waits {
+        return (Decision::Need(waits_scope(ask)), Err(none));
+    }
+    let mut draft = Draft::new(seen, witness);
+    if let Some(cycle) = cycle::closed_by(seen, ask, witness) {
+        for want in ask.wants.iter().take(1) {
+            draft.event(want, &ask.holder.label, None, EventKind::Deadlock);
+        }
+        return (draft.decide(None), Err(NoClaim::Deadlock(cycle)));
+    }
+    let waiter = Waiter {
+        grant: ask.grant,
+        ticket: seen.next,
+        wants: ask.wants.clone(),
+        holder: waiting_holder(&ask.holder, ask.presence.as_ref()),
+        operation: ask.operation.clone(),
+        keeps: kept(seen, ask),
+        ttl: ask.queue.unwrap_or_default(),
+    };
+    enter(&mut draft, waiter);
+    (draft.decide(Some(ask.grant)), Err(none))
+}
+
+fn waiting_holder(holder: &Holder, presence: Option<&Evidence>) -> Holder {
+    match presence {
+        Some(evidence) => holder.clone().with_evidence(evidence.clone()),
+        None => holder.clone(),
+    }
+}
+
+fn enter(draft: &mut Draft<'_>, waiter: Waiter) {
+    for want in &waiter.wants {
+        draft.event(want, &waiter.holder.label, None, EventKind::Waiting);
+    }
+    draft.write(Write::Wait(waiter));
 }
 
 /// Gives the asker a place in the queue for what it waits for, or keeps the place that it has. There is none
-/// for a task whose section is held: the runner that keeps it goes on with the tasks in it.
+/// for a task whose section is held: the runner that keeps it goes on with the tasks in it. Answers with what
+/// to queue for where it must first be ruled out that the wait never ends.
 fn queue_up(
     draft: &mut Draft<'_>,
     seen: &Snapshot,
     ask: &ClaimAsk,
     task: &Task,
     wants: Option<Vec<Want>>,
-) {
-    let (Some(grant), Some(ttl)) = (ask.place(), ask.queue) else { return };
-    let place = seen.waiters.iter().find(|seen| seen.waiter.grant == grant);
-    let Some(wants) = place.map(|place| place.waiter.wants.clone()).or(wants) else { return };
-    let holder = match &ask.presence {
-        Some(evidence) => ask.holder.clone().with_evidence(evidence.clone()),
-        None => ask.holder.clone(),
-    };
-    let owned = seen.holds.iter().filter(|seen| ask.owner.owns(&seen.hold));
-    let mut keeps: Vec<GrantId> = owned.map(|seen| seen.hold.grant).collect();
-    keeps.dedup();
-    let waiter = Waiter {
-        grant,
-        ticket: place.map_or(seen.next, |place| place.waiter.ticket),
-        wants,
-        holder,
-        operation: Some(task.title.clone()),
-        keeps,
-        ttl,
-    };
-    match place {
-        Some(_) => draft.write(Write::KeepPlace(waiter)),
-        None => {
-            for want in &waiter.wants {
-                draft.event(want, &ask.holder.label, None, EventKind::Waiting);
-            }
-            draft.write(Write::Wait(waiter));
-        }
+) -> Option<TaskWait> {
+    let (grant, ttl) = (ask.place()?, ask.queue?);
+    if let Some(place) = seen.waiters.iter().find(|seen| seen.waiter.grant == grant) {
+        let holder = waiting_holder(&ask.holder, ask.presence.as_ref());
+        let waiter = Waiter { holder, ttl, ..place.waiter.clone() };
+        draft.write(Write::KeepPlace(waiter));
+        return None;
     }
+    let (wants, operation) = (wants?, task.title.clone());
+    // An asker that owns nothing cannot be waited for.
+    if !ask.owner.is_nobody() {
+        return Some(TaskWait { wants, operation });
+    }
+    enter(
+        draft,
+        Waiter {
+            grant,
+            ticket: seen.next,
+            wants,
+            holder: waiting_holder(&ask.holder, ask.presence.as_ref()),
+            operation: Some(operation),
+            keeps: vec![],
+            ttl,
+        },
+    );
+    None
 }
 
 /// The task and its files.
@@ -394,8 +484,8 @@ impl Round<'_> {
 
     /// The place in the queue in which the asker waits for the named task.
     fn place(&self) -> Option<&WaiterSnapshot> {
-        let grant = self.ask.place()?;
-        self.seen.waiters.iter().find(|seen| seen.waiter.grant == grant)
+        let grant = self.ask.grants.first()?;
+        self.seen.waiters.iter().find(|seen| seen.waiter.grant == *grant)
     }
 
     /// Clears what no longer counts, and says what is in the way.

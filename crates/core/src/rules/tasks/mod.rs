@@ -18,7 +18,7 @@ mod sections;
 
 pub use add::{AddAsk, AddError, Added, NewTask, add};
 pub use call_off::call_off_claim;
-pub use claim::{ClaimAsk, Claimed, NoClaim, claim, why_not};
+pub use claim::{ClaimAsk, Claimed, NoClaim, TaskWait, claim, why_not};
 pub use edit::{EditAsk, EditError, ManualChange, TaskChange, delete, edit};
 pub use finish::{Finish, FinishAsk, Finished, finish, start};
 pub use finish_all::{finish_all, finish_all_look};
