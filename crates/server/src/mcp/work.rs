@@ -77,7 +77,10 @@ pub(super) async fn claim_task(call: &Call, arguments: ClaimArguments) -> Result
         section_ttl: options.section_ttl,
         runner: Some(call.session.runner()),
         tie: call.session.tie,
-        under: call.session.held().await.iter().map(|held| held.grant).collect(),
+        under: {
+            let held = call.session.held().await;
+            held.iter().map(|held| held.grant).chain(options.around.iter().copied()).collect()
+        },
         workspace: options.rescuer.workspace(),
         ..ClaimRequest::default()
     };
