@@ -16,7 +16,7 @@ from typing import Any, Callable, Dict, List, Optional, TypeVar
 
 from . import _files, _store, aio, errors
 from ._files import JsonUpdate
-from ._held import Held
+from ._held import Held, Takeover
 from ._lock import Lock
 from ._native import version as __version__
 from ._store import Store, default as default_store, open, use
@@ -57,6 +57,7 @@ __all__ = [
     "StoreError",
     "StoreGone",
     "StoreUnavailable",
+    "Takeover",
     "Task",
     "TaskError",
     "Tasks",

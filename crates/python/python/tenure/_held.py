@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import List, Optional, Tuple
+from typing import List, NamedTuple, Optional, Tuple
 
 from . import _callers, _greenlets, _native
 from .errors import Lost
@@ -29,6 +29,16 @@ class LostEvent:
         return f"<lost: {self.is_set()}>"
 
 
+class Takeover(NamedTuple):
+    """A hold that ended so that another could begin."""
+
+    resource: str
+    #: The label of its holder.
+    holder: str
+    #: Such as "process 12345 on HOST is dead" and "its lease ended 4s ago".
+    reason: str
+
+
 class Held:
     """A hold. It is renewed in the background until it is released, or until its process ends.
 
@@ -41,6 +51,7 @@ class Held:
         "_guard",
         "_is_handed_over",
         "_process",
+        "_release_failed",
         "_takers",
         "_was_lost",
     )
@@ -55,6 +66,8 @@ class Held:
         self._takers: List[object] = []
         #: Whether it had been lost when it was given back.
         self._was_lost = False
+        #: Whether the store could not be told that it is given back.
+        self._release_failed = False
 
     @property
     def token(self) -> int:
@@ -86,9 +99,9 @@ class Held:
         return self._guard.waited
 
     @property
-    def took_over(self) -> List[str]:
-        """The labels of holders that had died or lapsed, and whose hold ended for this one."""
-        return self._guard.took_over
+    def took_over(self) -> List[Takeover]:
+        """The holds that ended for this one, since their holders had died or their leases lapsed."""
+        return [Takeover(*over) for over in self._guard.took_over]
 
     @property
     def trusted_for(self) -> float:
@@ -121,7 +134,13 @@ class Held:
     def _leave(self, taker: object) -> None:
         """Gives it back with the last who took it. Can be done again after Ctrl-C."""
         if not self._is_inherited() and not self._leaves_others(taker):
-            self._given_back(_greenlets.release(self._guard))
+            try:
+                was_held = _greenlets.release(self._guard)
+            except Exception:
+                # The guard is gone, and the store may not know of it.
+                self._release_failed = True
+                raise
+            self._given_back(was_held)
 
     def _leaves_others(self, taker: object) -> bool:
         """Whether others who took it go on. Raises `Lost` if it was lost."""
@@ -156,6 +175,9 @@ class Held:
         name = ", ".join(self._guard.resources)
         if self._is_inherited():
             return Lost(f"{name} is held by the parent process, not by this one", resource=name)
+        if self._release_failed:
+            hint = "Its lease is not renewed any more and ends by itself."
+            return Lost(f"{name} could not be given back", resource=name, hint=hint)
         if self._guard.is_released() and not self._was_lost:
             return Lost(f"{name} was released", resource=name)
         hint = "It lapsed, or an operator broke it: stop writing. `tenure events` shows which."
@@ -164,6 +186,8 @@ class Held:
     def __repr__(self) -> str:
         if self._is_inherited():
             state = "of the parent process"
+        elif self._release_failed:
+            state = "not given back"
         elif self._guard.is_released() and not self._was_lost:
             state = "released"
         else:

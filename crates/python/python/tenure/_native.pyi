@@ -27,7 +27,8 @@ class Guard:
     slots: List[int]
     resources: List[str]
     waited: float
-    took_over: List[str]
+    #: Of each: the resource, its holder, and why the hold ended.
+    took_over: List[Tuple[str, str, str]]
     def is_held(self) -> bool: ...
     def is_released(self) -> bool: ...
     def trusted_for(self) -> float: ...

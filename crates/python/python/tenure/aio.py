@@ -97,7 +97,12 @@ class Lock:
             return
         # A cancelled task still gives back: it goes on in the background.
         released = asyncio.ensure_future(call(held._guard.start_release))
-        held._given_back(await asyncio.shield(released))
+        try:
+            was_held = await asyncio.shield(released)
+        except Exception:
+            held._release_failed = True
+            raise
+        held._given_back(was_held)
 
     async def __aenter__(self) -> Held:
         return await self._acquire(None, None, ends_with_block=not _callers.is_generator(1))
