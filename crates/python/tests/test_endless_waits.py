@@ -7,6 +7,8 @@ import contextlib
 import functools
 import os
 import queue
+import subprocess
+import sys
 import threading
 import warnings
 from concurrent.futures import ThreadPoolExecutor
@@ -498,7 +500,28 @@ def test_a_store_that_is_removed_is_a_loss() -> None:
     held = store.lock("x", ttl=3600).acquire()
     for suffix in ("", "-wal", "-shm"):
         os.remove(f"gone.db{suffix}")
-    with pytest.raises(tenure.TenureError):
-        held.confirm()
+    # A lease so long that no renewal tells the loss.
+    assert held.lost.wait(PATIENCE)
     with pytest.raises(tenure.Lost):
         held.check()
+
+
+@pytest.mark.parametrize("store", ["tenure", "tenure.open(os.environ['TENURE_STORE'])"])
+def test_a_wait_for_the_command_around_this_process_is_refused(store: str) -> None:
+    code = f"""
+import asyncio, os, tenure
+for _ in range(2):
+    try:
+        {store}.lock("x").acquire()
+    except tenure.Deadlock:
+        print("refused")
+try:
+    {store}.lock("x").acquire(timeout=0.05)
+except tenure.Timeout:
+    print("in vain")
+with {store}.lock("y"):
+    print("had another")
+"""
+    command = ["tenure", "run", "x", "--", sys.executable, "-c", code]
+    printed = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=PATIENCE)
+    assert printed.stdout.split("\n")[:-1] == ["refused", "refused", "in vain", "had another"]

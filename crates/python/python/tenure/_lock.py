@@ -155,7 +155,7 @@ class Lock(_native.ExitsAlways):
             raise ValueError("say why the lock is broken")
         broken = []
         for hold in self.status()["holders"]:
-            if self._store().break_hold(hold["resource"], hold["token"], reason):
+            if _greenlets.break_hold(self._store(), hold["resource"], hold["token"], reason):
                 broken.append(hold)
         return broken
 
