@@ -13,6 +13,7 @@ use tenure::Secret;
 use tenure::agent::{Agent, AgentSource, KnownSessions};
 use tenure::core::{GrantId, Kind, Resource, Retention};
 use tenure::locate::{self, LocateError, Located, NotCreated, Search, User};
+pub(crate) use tenure::locate::{GRANT_VARIABLE, KEEPS_VARIABLE};
 use tenure::locate::{Subject, Trust};
 use tenure::place::{self, PlaceError, PlaceKind, StoreLocation, Surroundings};
 use tenure::server_support::local_server::ServerFolder;
@@ -44,14 +45,8 @@ pub(crate) struct Context {
     agent: OnceCell<Option<Agent>>,
 }
 
-/// Grants that enclosing commands keep while this one runs, separated by commas.
-pub(crate) const KEEPS_VARIABLE: &str = "TENURE_KEEPS";
-
 /// The default label.
 pub(crate) const AGENT_VARIABLE: &str = "TENURE_AGENT";
-
-/// The grant under which this command was started.
-pub(crate) const GRANT_VARIABLE: &str = "TENURE_GRANT";
 
 /// Whether the project's settings count.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -583,9 +578,7 @@ impl Context {
 
     /// The grants of all enclosing commands, which cover what this command asks for.
     pub(crate) fn enclosing_grants(&self) -> Vec<GrantId> {
-        let mut grants = self.kept_grants();
-        grants.extend(self.enclosing_grant().filter(|own| !grants.contains(own)));
-        grants
+        locate::grants_around()
     }
 
     /// The grants that enclosing commands keep while this command runs.

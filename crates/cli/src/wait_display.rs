@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+use tenure::core::text::without_reordering;
 use tenure::core::{Blocker, HoldSnapshot, Mode, Resource};
 use tenure::{Wait, Waiting};
 use tenure_frontend::duration::format_duration;
@@ -55,7 +56,7 @@ impl State {
 
     fn refresh(&self) {
         if let Some(bar) = &self.bar {
-            bar.set_message(self.lock()());
+            bar.set_message(without_reordering(&self.lock()()).into_owned());
         }
     }
 

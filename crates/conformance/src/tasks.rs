@@ -99,6 +99,7 @@ fn claim_ask(worker: &str, ttl: Duration) -> ClaimAsk {
         workspace: Workspace::default(),
         queue: None,
         presence: None,
+        place_for: None,
     }
 }
 

@@ -15,7 +15,7 @@ pub use tasks::{
 use crate::decision::Decision;
 use crate::rules::{self, Ask, BreakAsk, Outcome, Proof, ReleaseAsk, Released};
 use crate::snapshot::{HoldSnapshot, Scope, Snapshot};
-use crate::text::{OPERATION_MAX, REASON_MAX, TextError, check_text};
+use crate::text::{AUTHOR_MAX, OPERATION_MAX, REASON_MAX, TextError, check_text};
 use crate::{GrantId, Holder, Kind, Owner, Resource, Role, Witness};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -55,8 +55,8 @@ pub trait Act: Clone + Serialize + DeserializeOwned + Send + Sync + 'static {
         Self::ROLE
     }
 
-    /// Fails if a text is longer than a store keeps. It is checked where acts are decided, whatever way the
-    /// act came.
+    /// Fails if a text is longer than a store keeps, labels aside. [`check`] is called where acts are decided,
+    /// whatever way the act came.
     fn check(&self) -> Result<(), TextError> {
         Ok(())
     }
@@ -67,6 +67,12 @@ pub trait Act: Clone + Serialize + DeserializeOwned + Send + Sync + 'static {
 
     /// Decides.
     fn decide(&self, seen: &Snapshot, witness: &dyn Witness) -> (Decision, Self::Answer);
+}
+
+/// Fails if a label or another text of an act is longer than a store keeps.
+pub fn check(act: &impl Act) -> Result<(), TextError> {
+    act.labels().into_iter().try_for_each(|label| check_text("label", label, AUTHOR_MAX))?;
+    act.check()
 }
 
 /// The labels of a holder and of the owner for which it asks.

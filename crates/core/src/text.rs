@@ -29,7 +29,11 @@ pub const TASK_LABEL_MAX: usize = 256;
 /// The longest idempotency key of a task, in characters.
 pub const KEY_MAX: usize = 1024;
 
-/// How many labels a task can have, and how many globs of files.
+/// The longest label in whose name something is asked, in characters: that of a holder, of at most 256 bytes,
+/// with the name of one of its workers.
+pub const AUTHOR_MAX: usize = 512;
+
+/// How many labels a task can have, how many globs of files, and for how many tasks it can wait.
 pub const LIST_MAX: usize = 1000;
 
 /// A text is too long, or a list has too many items.

@@ -16,6 +16,7 @@ use std::time::Duration;
 use tenure::blocking::Client;
 use tenure::core::Resource;
 use tenure::file::{Appender, FileError, Original, Replace, remove_leftovers};
+use tenure::locate;
 use tenure::place::{self, Reach, Surroundings};
 use tenure::world::{Clock, SystemClock};
 use tokio::sync::oneshot;
@@ -35,6 +36,15 @@ pub(crate) fn resource_of(client: &Client, path: &Path) -> Result<Resource, Fail
 pub(crate) fn replaceable_file(py: Python<'_>, path: PathBuf) -> PyResult<OsString> {
     let original = py.detach(|| Original::open(&path)).map_err(Failure::from)?;
     Ok(original.path().as_os_str().to_owned())
+}
+
+/// Whether the store that was chosen for the files in a folder has a single lock for all changes. Opens no
+/// store.
+#[pyfunction]
+pub(crate) fn has_single_lock(py: Python<'_>, folder: PathBuf) -> PyResult<bool> {
+    let lock = py.detach(|| locate::single_lock_in(&folder));
+    let lock = lock.map_err(|error| Failure::of_discovery(error, Some(&folder)))?;
+    Ok(lock.is_some())
 }
 
 /// A file that its caller holds, as it was when it was read.

@@ -31,8 +31,9 @@ pub(crate) struct Guard {
     resources: Vec<String>,
     #[pyo3(get)]
     waited: f64,
+    /// Of each hold that ended for this one: the resource, its holder, and why it ended.
     #[pyo3(get)]
-    took_over: Vec<String>,
+    took_over: Vec<(String, String, String)>,
 }
 
 /// A guard, or who is in the way as JSON.
@@ -62,7 +63,10 @@ impl Guard {
             took_over: lease
                 .takeovers
                 .iter()
-                .map(|over| over.from.hold.holder.label.clone())
+                .map(|over| {
+                    let from = &over.from.hold;
+                    (from.want.resource.to_string(), from.holder.label.clone(), over.words())
+                })
                 .collect(),
             handle,
             guard: Arc::new(Mutex::new(Some(Arc::new(guard)))),

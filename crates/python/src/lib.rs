@@ -28,7 +28,7 @@ mod _native {
     #[pymodule_export]
     use crate::exiting::ExitsAlways;
     #[pymodule_export]
-    use crate::files::{FileUpdate, SealedUpdate, append_lines, replaceable_file};
+    use crate::files::{FileUpdate, SealedUpdate, append_lines, has_single_lock, replaceable_file};
     #[pymodule_export]
     use crate::holding::Guard;
     #[pymodule_export]

@@ -15,6 +15,7 @@ use tenure::core::act::Broken;
 use tenure::core::{
     GrantId, HoldSnapshot, Kind, Liveness, Mode, Resource, Snapshot, Token, VerifyAnswer, Witness,
 };
+use tenure::locate;
 use tenure::place::{self, Reach, Surroundings};
 use tenure::url::StoreUrl;
 use tenure::{Request, Wait};
@@ -133,6 +134,31 @@ impl Store {
         &self.handle
     }
 
+    fn breaking(
+        &self,
+        name: &str,
+        token: u64,
+        reason: String,
+    ) -> Result<impl Future<Output = Result<bool, Failure>> + Send + use<>, Failure> {
+        let (resource, client) = (resource(name, false)?, self.handle.client());
+        Ok(async move {
+            let broken = client.asynchronous().break_hold(resource, Token(token), &reason).await;
+            Ok(matches!(broken.map_err(Failure::from)?, Broken::Ended(_)))
+        })
+    }
+
+    fn verifying(
+        &self,
+        name: &str,
+        token: u64,
+    ) -> Result<impl Future<Output = Result<bool, Failure>> + Send + use<>, Failure> {
+        let (resource, client) = (resource(name, false)?, self.handle.client());
+        Ok(async move {
+            let answer = client.asynchronous().verify(resource, Token(token)).await;
+            Ok(answer.map_err(Failure::from)? == VerifyAnswer::Valid)
+        })
+    }
+
     /// Looks who holds and who waits: for these names, or for anything. Answers in JSON.
     fn looking(
         &self,
@@ -224,9 +250,12 @@ fn stale_reason(seen: &HoldSnapshot, witness: &dyn Witness) -> Option<String> {
     }
     let process = holder.evidence.as_ref().and_then(|evidence| evidence.process);
     Some(match (holder.liveness(witness), process) {
-        (Liveness::Dead, Some(process)) => format!("process {} is dead", process.pid),
+        (Liveness::Dead, Some(process)) => {
+            let host = holder.evidence.as_ref().map_or("", |evidence| &evidence.host);
+            format!("process {} on {host} is dead", process.pid)
+        }
         (Liveness::Dead, None) => "its holder is dead".to_owned(),
-        _ => "its lease lapsed".to_owned(),
+        _ => seen.stale.clone().unwrap_or_else(|| "its lease lapsed".to_owned()),
     })
 }
 
@@ -247,7 +276,10 @@ impl Store {
                 builder = builder.label(label);
             }
             match (url, folder) {
-                (Some(url), _) => Client::open_with(builder, &url).map_err(Failure::from),
+                (Some(url), _) => {
+                    let builder = builder.around(locate::grants_around());
+                    Client::open_with(builder, &url).map_err(Failure::from)
+                }
                 (None, folder) => {
                     let folder = folder.as_deref();
                     Client::discover_with(builder, folder)
@@ -335,19 +367,35 @@ impl Store {
     }
 
     /// Breaks the hold with this token; says whether there was one.
-    fn break_hold(&self, py: Python<'_>, name: &str, token: u64, reason: &str) -> PyResult<bool> {
-        let resource = resource(name, false)?;
-        let client = self.handle.client();
-        let broken = client.asynchronous().break_hold(resource, Token(token), reason);
-        let broken = wait(py, &client, broken)?.map_err(Failure::from)?;
-        Ok(matches!(broken, Broken::Ended(_)))
+    fn break_hold(&self, py: Python<'_>, name: &str, token: u64, reason: String) -> PyResult<bool> {
+        Ok(wait(py, &self.handle.client(), self.breaking(name, token, reason)?)??)
+    }
+
+    /// The same for other threads than the caller's; see `Pending`.
+    fn start_break_hold(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        token: u64,
+        reason: String,
+        done: Py<PyAny>,
+    ) -> PyResult<Pending> {
+        start(py, self.breaking(name, token, reason)?, done)
     }
 
     /// Whether this token holds this resource now.
     fn verify(&self, py: Python<'_>, name: &str, token: u64) -> PyResult<bool> {
-        let resource = resource(name, false)?;
-        let client = self.handle.client();
-        let answer = wait(py, &client, client.asynchronous().verify(resource, Token(token)))?;
-        Ok(answer.map_err(Failure::from)? == VerifyAnswer::Valid)
+        Ok(wait(py, &self.handle.client(), self.verifying(name, token)?)??)
+    }
+
+    /// The same for other threads than the caller's; see `Pending`.
+    fn start_verify(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        token: u64,
+        done: Py<PyAny>,
+    ) -> PyResult<Pending> {
+        start(py, self.verifying(name, token)?, done)
     }
 }

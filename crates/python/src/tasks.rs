@@ -216,6 +216,8 @@ pub(crate) struct Runner {
     handle: Handle,
     runner: Arc<tenure::Runner>,
     request: ClaimRequest,
+    /// Whether it waits no longer than anything is left to do in its section.
+    ends_with_section: bool,
     /// Claimed together with one that was handed out already.
     claimed: Batch,
 }
@@ -230,6 +232,7 @@ impl Runner {
         runner: Arc<tenure::Runner>,
         request: ClaimRequest,
         claimed: Batch,
+        ends_with_section: bool,
         wait: Wait,
     ) -> Result<Option<Work>, Failure> {
         if request.count <= 1 {
@@ -243,7 +246,11 @@ impl Runner {
             return Ok(Some(of_batch(work)));
         }
         let client = handle.client();
-        let taken = client.asynchronous().tasks().request(request).wait(wait).take_work().await;
+        let mut claim = client.asynchronous().tasks().request(request).wait(wait);
+        if !ends_with_section {
+            claim = claim.wait_for_new_tasks();
+        }
+        let taken = claim.take_work().await;
         match taken.map_err(Failure::from)? {
             Ok(works) => {
                 let mut ready = ready(&claimed);
@@ -260,7 +267,7 @@ impl Runner {
     ) -> impl Future<Output = Result<Option<Work>, Failure>> + Send + use<> {
         let (handle, runner) = (self.handle.clone(), self.runner.clone());
         let (request, claimed) = (self.request.clone(), self.claimed.clone());
-        Runner::take_next(handle, runner, request, claimed, wait)
+        Runner::take_next(handle, runner, request, claimed, self.ends_with_section, wait)
     }
 
     /// Gives back the section that the worker keeps, and tasks that were claimed and not handed out.
@@ -367,6 +374,85 @@ impl Tasks {
             noted.map(drop).map_err(Failure::from)
         }
     }
+
+    fn adding(
+        &self,
+        tasks: &str,
+    ) -> Result<impl Future<Output = Result<Vec<(String, bool)>, Failure>> + Send + use<>, Failure>
+    {
+        let (tasks, client) = (new_tasks(tasks)?, self.handle.client());
+        Ok(async move {
+            let added = client.asynchronous().tasks().add(tasks).await.map_err(Failure::from)?;
+            let answer = |added| match added {
+                Added::New(id) => (id.to_string(), true),
+                Added::Existing(id) => (id.to_string(), false),
+            };
+            Ok(added.into_iter().map(answer).collect())
+        })
+    }
+
+    fn listing(
+        &self,
+        status: Option<&str>,
+        section: Option<String>,
+        label: Option<String>,
+    ) -> Result<impl Future<Output = Result<Vec<TaskRecord>, Failure>> + Send + use<>, Failure>
+    {
+        let status = status.map(str::parse::<Status>).transpose();
+        let status = status.map_err(|error| Failure::new("InvalidRequest", error.to_string()))?;
+        let filter = TaskFilter { status, section, label, ..TaskFilter::default() };
+        let client = self.handle.client();
+        Ok(async move {
+            let listed =
+                client.asynchronous().tasks().list(&filter).await.map_err(Failure::from)?;
+            Ok(listed.into_iter().map(|task| TaskRecord { task }).collect())
+        })
+    }
+
+    fn finding(
+        &self,
+        text: String,
+    ) -> impl Future<Output = Result<TaskRecord, Failure>> + Send + use<> {
+        let client = self.handle.client();
+        async move {
+            let found = client.asynchronous().tasks().find(&text).await;
+            Ok(TaskRecord { task: found.map_err(Failure::from)? })
+        }
+    }
+
+    fn counting(&self) -> impl Future<Output = Result<String, Failure>> + Send + use<> {
+        let client = self.handle.client();
+        async move {
+            let tallies = client.asynchronous().tasks().tallies().await.map_err(Failure::from)?;
+            let mut counts = serde_json::Map::new();
+            for tally in tallies {
+                let before = counts.get(tally.status.word()).and_then(Value::as_u64).unwrap_or(0);
+                counts.insert(tally.status.word().to_owned(), (before + tally.count).into());
+            }
+            Ok(Value::Object(counts).to_string())
+        }
+    }
+
+    fn changing(
+        &self,
+        id: &str,
+        change: &str,
+        reason: Option<String>,
+    ) -> Result<impl Future<Output = Result<TaskRecord, Failure>> + Send + use<>, Failure> {
+        let verb = match change {
+            "cancel" => ManualChange::Cancel,
+            "retry" => ManualChange::Retry,
+            "skip" => ManualChange::Skip,
+            "approve" => ManualChange::Approve,
+            "reject" => ManualChange::Reject { feedback: reason.unwrap_or_default() },
+            _ => return Err(Failure::new("InvalidRequest", format!("no change {change:?}"))),
+        };
+        let (id, client) = (task_id(id)?, self.handle.client());
+        Ok(async move {
+            let changed = client.asynchronous().tasks().edit(&id, verb).await;
+            Ok(TaskRecord { task: changed.map_err(Failure::from)? })
+        })
+    }
 }
 
 #[pymethods]
@@ -378,19 +464,19 @@ impl Tasks {
 
     /// Adds tasks, all or none: a list of tasks as JSON. Returns the ids, and whether each is new.
     fn add(&self, py: Python<'_>, tasks: &str) -> PyResult<Vec<(String, bool)>> {
-        let tasks = new_tasks(tasks)?;
-        let client = self.handle.client();
-        let added = wait(py, &client, client.asynchronous().tasks().add(tasks))?;
-        let added = added.map_err(Failure::from)?;
-        let answer = |added| match added {
-            Added::New(id) => (id.to_string(), true),
-            Added::Existing(id) => (id.to_string(), false),
-        };
-        Ok(added.into_iter().map(answer).collect())
+        Ok(wait(py, &self.handle.client(), self.adding(tasks)?)??)
+    }
+
+    /// The same for other threads than the caller's; see `Pending`.
+    fn start_add(&self, py: Python<'_>, tasks: &str, done: Py<PyAny>) -> PyResult<Pending> {
+        start(py, self.adding(tasks)?, done)
     }
 
     /// A worker. `task` is the id of the only one wanted.
-    #[pyo3(signature = (section=None, labels=vec![], count=1, ttl=None, task=None, worker=None))]
+    #[pyo3(signature = (
+        section=None, labels=vec![], count=1, ttl=None, task=None, worker=None, ends_with_section=false
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "they are named in Python")]
     fn runner(
         &self,
         section: Option<String>,
@@ -399,6 +485,7 @@ impl Tasks {
         ttl: Option<f64>,
         task: Option<&str>,
         worker: Option<String>,
+        ends_with_section: bool,
     ) -> PyResult<Runner> {
         let mut request =
             ClaimRequest { section, labels, count, worker, ..ClaimRequest::default() };
@@ -409,11 +496,15 @@ impl Tasks {
             request.task = Some(task_id(id)?);
         }
         let client = self.handle.client();
-        let runner = tenure::Runner::new(client.asynchronous(), request.clone());
+        let mut runner = tenure::Runner::new(client.asynchronous(), request.clone());
+        if ends_with_section {
+            runner = runner.end_with_section();
+        }
         Ok(Runner {
             handle: self.handle.clone(),
             runner: Arc::new(runner),
             request,
+            ends_with_section,
             claimed: Arc::default(),
         })
     }
@@ -427,32 +518,39 @@ impl Tasks {
         section: Option<String>,
         label: Option<String>,
     ) -> PyResult<Vec<TaskRecord>> {
-        let status = status.map(str::parse::<Status>).transpose();
-        let status = status.map_err(|error| Failure::new("InvalidRequest", error.to_string()))?;
-        let filter = TaskFilter { status, section, label, ..TaskFilter::default() };
-        let client = self.handle.client();
-        let listed = wait(py, &client, client.asynchronous().tasks().list(&filter))?;
-        let listed = listed.map_err(Failure::from)?;
-        Ok(listed.into_iter().map(|task| TaskRecord { task }).collect())
+        Ok(wait(py, &self.handle.client(), self.listing(status, section, label)?)??)
+    }
+
+    /// The same for other threads than the caller's; see `Pending`.
+    fn start_list(
+        &self,
+        py: Python<'_>,
+        status: Option<&str>,
+        section: Option<String>,
+        label: Option<String>,
+        done: Py<PyAny>,
+    ) -> PyResult<Pending> {
+        start(py, self.listing(status, section, label)?, done)
     }
 
     /// The task that is meant: by id, by a unique beginning of it, or by its title.
-    fn find(&self, py: Python<'_>, text: &str) -> PyResult<TaskRecord> {
-        let client = self.handle.client();
-        let found = wait(py, &client, client.asynchronous().tasks().find(text))?;
-        Ok(TaskRecord { task: found.map_err(Failure::from)? })
+    fn find(&self, py: Python<'_>, text: String) -> PyResult<TaskRecord> {
+        Ok(wait(py, &self.handle.client(), self.finding(text))??)
+    }
+
+    /// The same for other threads than the caller's; see `Pending`.
+    fn start_find(&self, py: Python<'_>, text: String, done: Py<PyAny>) -> PyResult<Pending> {
+        start(py, self.finding(text), done)
     }
 
     /// How many tasks there are of each status, as JSON.
     fn counts(&self, py: Python<'_>) -> PyResult<String> {
-        let client = self.handle.client();
-        let tallies = wait(py, &client, client.asynchronous().tasks().tallies())?;
-        let mut counts = serde_json::Map::new();
-        for tally in tallies.map_err(Failure::from)? {
-            let before = counts.get(tally.status.word()).and_then(Value::as_u64).unwrap_or(0);
-            counts.insert(tally.status.word().to_owned(), (before + tally.count).into());
-        }
-        Ok(Value::Object(counts).to_string())
+        Ok(wait(py, &self.handle.client(), self.counting())??)
+    }
+
+    /// The same for other threads than the caller's; see `Pending`.
+    fn start_counts(&self, py: Python<'_>, done: Py<PyAny>) -> PyResult<Pending> {
+        start(py, self.counting(), done)
     }
 
     /// Changes a task by hand: "cancel", "retry", "skip", "approve" or "reject". Returns it.
@@ -464,17 +562,19 @@ impl Tasks {
         change: &str,
         reason: Option<String>,
     ) -> PyResult<TaskRecord> {
-        let verb = match change {
-            "cancel" => ManualChange::Cancel,
-            "retry" => ManualChange::Retry,
-            "skip" => ManualChange::Skip,
-            "approve" => ManualChange::Approve,
-            "reject" => ManualChange::Reject { feedback: reason.unwrap_or_default() },
-            _ => return Err(Failure::new("InvalidRequest", format!("no change {change:?}")).into()),
-        };
-        let (id, client) = (task_id(id)?, self.handle.client());
-        let changed = wait(py, &client, client.asynchronous().tasks().edit(&id, verb))?;
-        Ok(TaskRecord { task: changed.map_err(Failure::from)? })
+        Ok(wait(py, &self.handle.client(), self.changing(id, change, reason)?)??)
+    }
+
+    /// The same for other threads than the caller's; see `Pending`.
+    fn start_change(
+        &self,
+        py: Python<'_>,
+        id: &str,
+        change: &str,
+        reason: Option<String>,
+        done: Py<PyAny>,
+    ) -> PyResult<Pending> {
+        start(py, self.changing(id, change, reason)?, done)
     }
 
     /// Adds a note to a task for its next worker.

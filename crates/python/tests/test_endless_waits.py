@@ -6,13 +6,17 @@ import asyncio
 import contextlib
 import functools
 import os
+import queue
+import subprocess
+import sys
 import threading
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, AsyncIterator, Callable, Iterator, List, Optional
 
 import pytest
-from helpers import Program, until
+from helpers import PATIENCE, Program, run, until
 
 import tenure
 from tenure.filelock import FileLock
@@ -271,6 +275,140 @@ def test_two_processes_that_would_wait_for_each_other_are_not_left_waiting() -> 
         assert other.end()[0] == 0
 
 
+def after_a_thread_that_ended(act: Callable[[], None]) -> tenure.Held:
+    """Calls this in a thread with the number of one that took x, handed the hold over and ended."""
+    handed: "queue.Queue[tenure.Held]" = queue.Queue()
+    first = threading.Thread(target=lambda: handed.put(tenure.lock("x").acquire()))
+    first.start()
+    number = first.ident
+    first.join()
+    called = False
+
+    def act_as_first() -> None:
+        nonlocal called
+        if threading.get_ident() == number:
+            called = True
+            act()
+
+    for _ in range(1000):
+        thread = threading.Thread(target=act_as_first)
+        thread.start()
+        until(lambda: not thread.is_alive() or tenure.lock("x").status()["waiting"])
+        if called:
+            return handed.get()
+    raise AssertionError("no thread got the number of the first")
+
+
+def test_a_thread_has_nothing_of_one_that_ended_with_the_same_number() -> None:
+    answers: "queue.Queue[object]" = queue.Queue()
+
+    def take_again() -> None:
+        answers.put(tenure.lock("x", reentrant=True).try_acquire())
+
+    after_a_thread_that_ended(take_again).release()
+    assert answers.get(timeout=PATIENCE) is None
+
+    def wait() -> None:
+        try:
+            tenure.lock("x").acquire().release()
+            answers.put("had it")
+        except tenure.TenureError as error:
+            answers.put(error)
+
+    after_a_thread_that_ended(wait).release()
+    assert answers.get(timeout=PATIENCE) == "had it"
+
+
+def test_calls_in_one_thread_of_a_pool_wait_for_each_other() -> None:
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_default_executor(ThreadPoolExecutor(1))
+        for reentrant in (False, True):
+            lock = tenure.lock("x", reentrant=reentrant)
+            held = await asyncio.to_thread(lock.acquire)
+            assert await asyncio.to_thread(lock.try_acquire) is None
+            for in_own_context in (True, False):
+                waiting: "asyncio.Future[tenure.Held]"
+                if in_own_context:
+                    waiting = asyncio.ensure_future(asyncio.to_thread(lock.acquire))
+                else:
+                    waiting = loop.run_in_executor(None, tenure.lock("x").acquire)
+                while not tenure.lock("x").status()["waiting"]:
+                    assert not waiting.done(), waiting
+                    await asyncio.sleep(0.01)
+                held.release()
+                held = await waiting
+            held.release()
+
+    asyncio.run(main())
+
+
+def test_a_hold_that_another_thread_uses_is_waited_for() -> None:
+    used, go_on = threading.Event(), threading.Event()
+
+    def use(held: tenure.Held) -> None:
+        held.check()
+        used.set()
+        assert go_on.wait(PATIENCE)
+        until(lambda: tenure.lock("x").status()["waiting"])
+        held.release()
+
+    with tenure.lock("x") as held:
+        thread = threading.Thread(target=use, args=(held,))
+        thread.start()
+        assert used.wait(PATIENCE)
+        go_on.set()
+        tenure.lock("x").acquire().release()
+        thread.join()
+
+
+def test_what_acquire_returned_is_waited_for_while_another_thread_could_give_it_back() -> None:
+    held = tenure.lock("x").acquire()
+
+    def give_back() -> None:
+        until(lambda: tenure.lock("x").status()["waiting"])
+        held.release()
+
+    thread = threading.Thread(target=give_back)
+    thread.start()
+    tenure.lock("x").acquire().release()
+    thread.join()
+
+    async def main() -> None:
+        held = await tenure.aio.lock("x").acquire()
+
+        async def give_back() -> None:
+            while not tenure.lock("x").status()["waiting"]:
+                await asyncio.sleep(0.01)
+            held.release()
+
+        task = asyncio.ensure_future(give_back())
+        (await tenure.aio.lock("x").acquire()).release()
+        await task
+
+    asyncio.run(main())
+
+
+def test_what_acquire_returned_counts_in_the_only_thread() -> None:
+    code = """
+        import asyncio, tenure
+        held = tenure.lock("x").acquire()
+        try:
+            tenure.lock("x").acquire()
+        except tenure.Deadlock:
+            print("refused")
+        held.release()
+        async def main():
+            held = await tenure.aio.lock("x").acquire()
+            try:
+                await tenure.aio.lock("x").acquire()
+            except tenure.Deadlock:
+                print("refused too")
+        asyncio.run(main())
+    """
+    assert run(code).split("\n")[:2] == ["refused", "refused too"]
+
+
 def test_a_hold_that_nothing_knows_any_more_is_given_back() -> None:
     tenure.lock("x").acquire()
     until(lambda: not tenure.lock("x").locked())
@@ -362,7 +500,28 @@ def test_a_store_that_is_removed_is_a_loss() -> None:
     held = store.lock("x", ttl=3600).acquire()
     for suffix in ("", "-wal", "-shm"):
         os.remove(f"gone.db{suffix}")
-    with pytest.raises(tenure.TenureError):
-        held.confirm()
+    # A lease so long that no renewal tells the loss.
+    assert held.lost.wait(PATIENCE)
     with pytest.raises(tenure.Lost):
         held.check()
+
+
+@pytest.mark.parametrize("store", ["tenure", "tenure.open(os.environ['TENURE_STORE'])"])
+def test_a_wait_for_the_command_around_this_process_is_refused(store: str) -> None:
+    code = f"""
+import asyncio, os, tenure
+for _ in range(2):
+    try:
+        {store}.lock("x").acquire()
+    except tenure.Deadlock:
+        print("refused")
+try:
+    {store}.lock("x").acquire(timeout=0.05)
+except tenure.Timeout:
+    print("in vain")
+with {store}.lock("y"):
+    print("had another")
+"""
+    command = ["tenure", "run", "x", "--", sys.executable, "-c", code]
+    printed = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=PATIENCE)
+    assert printed.stdout.split("\n")[:-1] == ["refused", "refused", "in vain", "had another"]

@@ -107,6 +107,7 @@ import sys, gevent, tenure
 store = tenure.open(sys.argv[1])
 store.tasks().add("one", section="s")
 held = store.lock("x").acquire()
+broken = store.lock("z").acquire()
 jobs = store.tasks().claim()
 job = next(jobs)
 update = store.update_json("n.json")
@@ -121,6 +122,14 @@ calls = [
     job.complete,
     lambda: update.__exit__(None, None, None),
     store.lock("y").acquire,
+    lambda: store.tasks().add("two", section="t"),
+    store.tasks().list,
+    lambda: store.tasks().get(job.id),
+    store.tasks().counts,
+    lambda: store.tasks().note(job.id, "noted"),
+    lambda: store.verify("x", held.token),
+    lambda: store.lock("z").force_release("the test says so"),
+    lambda: tenure.open(sys.argv[1]).status(),
 ]
 waiting = [gevent.spawn(call) for call in calls]
 for _ in range(20):
@@ -143,6 +152,6 @@ def test_what_a_frozen_server_does_not_answer_lets_others_run(here: Path) -> Non
         assert program.line() == "others run"
         server.send_signal(signal.SIGCONT)
         program.tell()
-        assert program.line() == "{'completed': 1}"
+        assert program.line() == "{'completed': 1, 'pending': 1}"
         assert program.end()[0] == 0
     assert (here / "n.json").read_text() == "{}\n"

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import json
 import pickle
 import re
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
+from helpers import PATIENCE
 
 import tenure
 from tenure import errors
@@ -184,14 +187,13 @@ def test_threads_that_share_an_object_exclude_each_other() -> None:
 
 def test_a_broken_lock_is_lost_and_its_block_says_so() -> None:
     with pytest.raises(tenure.Lost):
-        with tenure.lock("x") as held:
+        # A lease so long that no renewal tells the loss.
+        with tenure.lock("x", ttl=3600) as held:
             broken = tenure.lock("x").force_release("the test says so")
             assert [hold["token"] for hold in broken] == [held.token]
-            assert held.lost.wait(30)
+            assert held.lost.wait(PATIENCE)
             with pytest.raises(tenure.Lost):
                 held.check()
-            with pytest.raises(tenure.Lost):
-                held.confirm()
     # What the block raised matters more.
     with pytest.raises(KeyError):
         with tenure.lock("x"):
@@ -199,6 +201,34 @@ def test_a_broken_lock_is_lost_and_its_block_says_so() -> None:
             raise KeyError("inside")
     with pytest.raises(ValueError):
         tenure.lock("x").force_release(" ")
+
+
+def test_a_hold_that_could_not_be_given_back_was_not_released(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def unanswered(guard: Any) -> None:
+        guard.release()
+        raise tenure.StoreUnavailable("no answer")
+
+    async def unanswered_later(start_release: Any) -> None:
+        unanswered(start_release.__self__)
+
+    async def later() -> tenure.Held:
+        lock = tenure.aio.lock("y")
+        held = await lock.acquire()
+        monkeypatch.setattr("tenure.aio.call", unanswered_later)
+        with pytest.raises(tenure.StoreUnavailable):
+            await lock.release()
+        return held
+
+    held = tenure.lock("x").acquire()
+    monkeypatch.setattr("tenure._greenlets.release", unanswered)
+    with pytest.raises(tenure.StoreUnavailable):
+        held.release()
+    for one in (held, asyncio.run(later())):
+        assert "not given back" in repr(one)
+        with pytest.raises(tenure.Lost, match="could not be given back"):
+            one.check()
 
 
 def test_a_token_can_be_checked_by_what_is_written_to() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
 from pathlib import Path
 
@@ -85,4 +86,30 @@ def test_what_a_dead_holder_left_is_stale_with_a_reason(store: tenure.Store) -> 
         assert (status["is_stale"], status["stale_reason"]) == (False, None)
         program.kill()
         until(lambda: store.lock("memory").status()["is_stale"])
-        assert store.lock("memory").status()["stale_reason"] == f"process {program.pid} is dead"
+        assert store.lock("memory").status()["stale_reason"] == (
+            f"process {program.pid} on {socket.gethostname()} is dead"
+        )
+
+
+def test_settings_choose_the_folder_whose_lock_a_line_needs(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (here / "memory").mkdir()
+    config = here / "home" / ".config" / "tenure"
+    config.mkdir(parents=True)
+    url = f"file:{here}/memory?dialect=memory"
+    (config / "config.yaml").write_text(f"store: {url}\n")
+    with tenure.open(url, label="other").lock("memory"):
+        refused = []
+
+        def attempt() -> None:
+            with pytest.raises(tenure.Timeout):
+                tenure.append_line("memory/log", "x", timeout=0)
+            refused.append(True)
+
+        thread = threading.Thread(target=attempt)
+        thread.start()
+        thread.join()
+        assert refused
+    tenure.append_line("memory/log", "own")
+    assert Path("memory/log").read_text() == "own\n"

@@ -9,10 +9,11 @@ import signal
 import sys
 import threading
 import time
+from pathlib import Path
 from typing import Any, Callable, Dict, List
 
 import pytest
-from helpers import Program, until
+from helpers import PATIENCE, Program, until
 
 import tenure
 
@@ -344,3 +345,77 @@ def test_a_claim_is_renewed_while_its_worker_lives() -> None:
         job.check()
         assert list(q.claim()) == []
         job.complete()
+
+
+def test_a_job_that_raises_cancelled_fails_alone() -> None:
+    q = tenure.Tasks()
+
+    @q.worker(workers=2, retry=False)
+    async def work_later(job: tenure.Job) -> None:
+        if job.title == "bad":
+            raise asyncio.CancelledError("by itself")
+
+    @q.worker(workers=2, retry=False)
+    def work(job: tenure.Job) -> None:
+        if job.title == "bad":
+            raise asyncio.CancelledError("by itself")
+
+    for worker in (work_later, work):
+        bad = q.add("bad")
+        for number in range(4):
+            q.add(f"good {number}")
+        assert worker.run() == tenure.Report(completed=4, failed=1)
+        assert q.get(bad).status == "failed"
+        assert q.get(bad).error == "CancelledError: by itself"
+
+
+def test_a_worker_that_is_cancelled_hands_its_task_back() -> None:
+    q = tenure.Tasks()
+    id = q.add("long")
+    begun = []
+
+    @q.worker()
+    async def work(job: tenure.Job) -> None:
+        begun.append(job.id)
+        await asyncio.sleep(PATIENCE)
+
+    async def main() -> None:
+        running = asyncio.ensure_future(work.run_async())
+        while not begun:
+            await asyncio.sleep(0.01)
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+
+    asyncio.run(main())
+    until(lambda: q.get(id).status == "pending")
+
+
+def test_tasks_of_a_module_use_the_store_of_the_test(here: Path) -> None:
+    q = tenure.Tasks()
+
+    @q.worker()
+    def work(job: tenure.Job) -> None:
+        pass
+
+    assert not list((here / ".tenure").iterdir()), "nothing was opened yet"
+    with tenure.testing.memory() as store:
+        q.add("in memory")
+        assert store.tasks().counts() == {"pending": 1}
+        assert work.run() == tenure.Report(completed=1)
+    assert q.counts() == {}
+
+
+def test_a_claim_for_a_section_ends_when_nothing_is_left_there() -> None:
+    q = tenure.Tasks()
+    q.add("one", section="s")
+    q.add("elsewhere", section="t")
+    done = []
+    for job in q.claim(section="s", timeout=10 * PATIENCE):
+        done.append(job.title)
+        job.complete()
+    assert done == ["one"]
+    for job in q.claim(section="t", timeout=10 * PATIENCE, batch=2):
+        done.append(job.title)
+        job.complete()
+    assert done == ["one", "elsewhere"]

@@ -68,6 +68,7 @@ pub(crate) async fn run(context: &Context, args: McpArgs) -> Result<i32, Failure
         place: context.place().ok().cloned(),
         files: CallerFiles::Here,
         rescuer: context.rescuer(),
+        around: context.enclosing_grants(),
         ..Options::default()
     };
     let mut signals = stop_signals::listen()?;

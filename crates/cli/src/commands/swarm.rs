@@ -13,7 +13,10 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tenure::core::{HoldSnapshot, Kind, Proof, Resource, SectionSnapshot, Task};
+use tenure::store::TaskFilter;
 use tenure::{Client, SwarmReport};
+use tenure_frontend::view::spelling;
 
 /// Run a command for all tasks, several at a time
 ///
@@ -62,8 +65,12 @@ pub(crate) async fn run(context: &Context, args: SwarmArgs) -> Result<i32, Failu
         args.worker.refuse_unknown_section(&client).await?;
     }
     let workers = usize::from(args.workers);
-    // What a command around it holds would let its workers into one section side by side.
-    let swarm = args.worker.swarm(context, &client, vec![]).workers(workers);
+    // What a command around it holds would let several workers into one section side by side.
+    let around = if workers == 1 { context.enclosing_grants() } else { vec![] };
+    if workers > 1 {
+        refuse_own_holds(context, &client, &args).await?;
+    }
+    let swarm = args.worker.swarm(context, &client, around).workers(workers);
     let swarm = if args.forever { swarm.forever() } else { swarm };
     let logs = logs(context, &args.worker)?;
     let target = OutputTarget::Files(logs.clone());
@@ -102,6 +109,62 @@ pub(crate) async fn run(context: &Context, args: SwarmArgs) -> Result<i32, Failu
     let data = report_json(&report, &totals, took, &logs);
     context.output.done_unless(failure.as_ref(), data, || summary(&report, &totals, took, &logs));
     Ok(failure.map_or(Exit::Ok.code(), |failure| failure.exit))
+}
+
+/// Refuses to start where a command around the swarm holds what a task needs: its workers would wait for that
+/// command, which waits for the swarm.
+async fn refuse_own_holds(
+    context: &Context,
+    client: &Client,
+    args: &SwarmArgs,
+) -> Result<(), Failure> {
+    let around = context.enclosing_grants();
+    if around.is_empty() {
+        return Ok(());
+    }
+    let is_around = |seen: &HoldSnapshot| {
+        around.iter().any(|grant| Proof::Grant(*grant).recognises(seen)) && !seen.lapsed()
+    };
+    let seen = client.look_everywhere().await?;
+    let held: Vec<&HoldSnapshot> = seen.holds.iter().filter(|seen| is_around(seen)).collect();
+    if held.is_empty() {
+        return Ok(());
+    }
+    let worker = &args.worker;
+    let filter = TaskFilter {
+        section: worker.section.clone(),
+        without_history: true,
+        ..TaskFilter::default()
+    };
+    let tasks = client.tasks().list(&filter).await?;
+    let sections = client.tasks().sections().await?;
+    let is_meant = |task: &&Task| {
+        !task.status.is_final() && worker.labels.iter().all(|label| task.labels.contains(label))
+    };
+    for task in tasks.iter().filter(is_meant) {
+        let files = task.files.iter().filter_map(|glob| Resource::new(Kind::Path, glob).ok());
+        let section = task.section_resource().filter(|section| {
+            let is_it = |seen: &&SectionSnapshot| seen.section.name == section.name();
+            let described = sections.iter().find(is_it);
+            described.is_none_or(|seen| seen.section.max_runners.is_some())
+        });
+        let needed: Vec<Resource> = files.chain(section).chain([task.id.resource()]).collect();
+        let in_the_way = held
+            .iter()
+            .find(|seen| needed.iter().any(|one| one.overlaps(&seen.hold.want.resource)));
+        if let Some(seen) = in_the_way {
+            let name = spelling::name(&seen.hold.want.resource);
+            let message = format!(
+                "task {:?} needs {name}, which the command around this swarm holds: the swarm would \
+                 wait for itself",
+                task.title
+            );
+            let hint =
+                "Run the swarm outside of that command, or with -n 1, which works under its hold.";
+            return Err(Failure::new(Exit::Locked, "DEADLOCK", message).hint(hint));
+        }
+    }
+    Ok(())
 }
 
 /// The folder for logs: by default beside the embedded store.

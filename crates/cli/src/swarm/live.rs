@@ -9,6 +9,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 use tenure::WorkEvent;
 use tenure::core::rules::tasks::Finish;
+use tenure::core::text::without_reordering;
 
 /// How often elapsed times are redrawn.
 const TICK: Duration = Duration::from_millis(200);
@@ -127,7 +128,8 @@ impl Drawing {
                     attempts => format!(" (attempt {attempts})"),
                 };
                 bar.set_style(style("{prefix:.dim} {elapsed:>4} {wide_msg}"));
-                bar.set_message(format!("{}{attempt}", event_lines::name(task)));
+                let name = event_lines::name(task);
+                bar.set_message(format!("{}{attempt}", without_reordering(&name)));
                 bar.enable_steady_tick(TICK);
             }
             WorkEvent::Ended { .. } => bar.finish_and_clear(),
@@ -159,7 +161,7 @@ impl Drawing {
 
     fn note(&mut self, text: &str) {
         if !self.is_hidden {
-            let _ = self.all.println(text);
+            let _ = self.all.println(without_reordering(text));
         } else if self.notes.len() < NOTES_MAX {
             self.notes.push(text.to_owned());
         }

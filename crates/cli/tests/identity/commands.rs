@@ -135,3 +135,58 @@ fn a_command_goes_under_what_the_commands_around_it_hold_and_never_waits_for_it(
     end(shell(&place, &place.url(), script));
     assert_eq!(place.read("memory/events.jsonl"), "{}\n");
 }
+
+/// The worker of a task waits for a lock, whose holder waits for the task.
+#[test]
+fn whichever_of_a_worker_and_a_claim_waits_second_is_refused() {
+    let place = StoreLocation::new();
+    let script = r#"
+        until_there() { until [ -e "$D/$1" ]; do sleep 0.05; done; }
+        "$T" -q tasks add T --id t
+        "$T" -q work --once -- sh -c '
+            touch "$D/works"; until [ -e "$D/go" ]; do sleep 0.05; done
+            "$T" run -w forever deploy -- true' &
+        until_there works
+        "$T" run deploy -- sh -c '
+            touch "$D/go"
+            until "$T" status deploy --json | grep -q "\"waiting\": *[1-9]"; do sleep 0.05; done
+            "$T" tasks claim t -w forever --json >"$D/said"; echo $? >"$D/claim"'
+        wait
+        "$T" -q tasks add U --id u
+        "$T" -q work --once -- sh -c '
+            touch "$D/works-again"
+            until "$T" status task:u --json | grep -q "\"waiting\": *[1-9]"; do sleep 0.05; done
+            "$T" run -w forever deploy -- true; echo $? >"$D/run"' &
+        until_there works-again
+        "$T" run deploy -- "$T" tasks claim u -w forever
+        wait"#;
+    end(shell(&place, &place.url(), script));
+    assert_eq!((place.read("claim").as_str(), place.read("run").as_str()), ("6\n", "6\n"));
+    assert!(place.read("said").contains("DEADLOCK"), "{}", place.read("said"));
+}
+
+#[test]
+fn a_claim_never_waits_for_what_the_own_label_has() {
+    let place = StoreLocation::new();
+    let script = r#"
+        "$T" -q tasks add T --id t
+        "$T" -q tasks claim t --as a --pid $$ || exit 11
+        "$T" tasks claim t --as a -w forever; test $? = 6 || exit 12
+        sh -c '"$T" tasks claim t --as a -w forever; test $? = 6' || exit 13"#;
+    end(shell(&place, &place.url(), script));
+}
+
+#[test]
+fn a_swarm_that_would_wait_for_the_command_around_it_is_refused() {
+    let place = StoreLocation::new();
+    let script = r#"
+        "$T" -q tasks add T --section S --file 'src/**'
+        for held in section:S 'path:src/a.rs'; do
+            "$T" run "$held" -- "$T" swarm -n 2 --json -- true >"$D/said"; test $? = 6 || exit 11
+            grep -q DEADLOCK "$D/said" || exit 12
+        done
+        "$T" run other -- "$T" swarm -n 2 --section none -- true; test $? = 6 && exit 13
+        # A single worker works under that hold.
+        "$T" run section:S -- "$T" -q swarm -n 1 -- true || exit 14"#;
+    end(shell(&place, &place.url(), script));
+}

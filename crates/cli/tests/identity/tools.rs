@@ -89,3 +89,22 @@ fn a_name_of_the_command_line_is_no_owner() {
     assert_eq!(one.call("acquire_lock", json!({ "resources": ["x"] }))["success"], true);
     assert_eq!(two.call("acquire_lock", json!({ "resources": ["x"] }))["success"], false);
 }
+
+#[test]
+fn tools_never_wait_for_what_the_command_around_their_agent_holds() {
+    let place = StoreLocation::new();
+    place.run(&["tasks", "add", "T", "--id", "t", "--section", "S"]);
+    let script = r#""$T" run x section:S -- "$T" mcp"#;
+    let mut agent = Agent::speak(shell(&place, &place.url(), script));
+    let lock = json!({ "resources": ["x"], "wait_seconds": 3600 });
+    let held = agent.call("acquire_lock", lock);
+    assert_eq!(held["reason"], "already_owned", "{held}");
+    let claimed = agent.call("claim_task", json!({ "section": "S", "wait_seconds": 3600 }));
+    assert_eq!(claimed["task"]["id"], "t", "{claimed}");
+    // What the command holds is not the agent's to give back.
+    agent.call("release_lock", json!({}));
+    assert_eq!(place.run(&["acquire", "-n", "x"]).code, 6);
+    agent.hang_up();
+    assert_eq!(agent.exit_code(), Some(0));
+    assert_eq!(place.run(&["acquire", "-n", "x"]).code, 0);
+}

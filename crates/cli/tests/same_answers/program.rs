@@ -287,6 +287,7 @@ impl Program {
             workspace: Default::default(),
             queue: None,
             presence: None,
+            place_for: None,
             holder,
         };
         // As a client looks that was told to look further back.

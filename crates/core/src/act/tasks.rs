@@ -10,7 +10,7 @@ use crate::rules::tasks::{
 };
 use crate::snapshot::{Scope, Snapshot, TaskScope};
 use crate::task::{Section, Task, TaskId};
-use crate::text::TextError;
+use crate::text::{LIST_MAX, TITLE_MAX, TextError, check_count, check_text};
 use crate::{GrantId, Resource, Role, Witness, output};
 use serde::{Deserialize, Serialize};
 
@@ -112,6 +112,13 @@ impl Act for ClaimTasks {
 
     fn scope(&self) -> Scope {
         self.ask.look_wide(self.wider)
+    }
+
+    fn check(&self) -> Result<(), TextError> {
+        let Some(wait) = &self.ask.place_for else { return Ok(()) };
+        // A task and its files.
+        check_count("resources", wait.wants.len(), LIST_MAX + 1)?;
+        check_text("operation", &wait.operation, TITLE_MAX)
     }
 
     fn labels(&self) -> Vec<&str> {

@@ -432,7 +432,7 @@ fn wait_or_refuse(
 }
 
 /// What shows whether waiting for this would close a cycle.
-fn waits_scope(ask: &Ask) -> Scope {
+pub(super) fn waits_scope(ask: &Ask) -> Scope {
     let mut owner = ask.owner.clone();
     owner.grants.extend(&ask.keeps);
     let resources = ask.wants.iter().map(|want| want.resource.clone()).collect();
@@ -440,7 +440,7 @@ fn waits_scope(ask: &Ask) -> Scope {
 }
 
 /// All that the asker keeps while it waits, as far as was looked.
-fn kept(seen: &Snapshot, ask: &Ask) -> Vec<GrantId> {
+pub(super) fn kept(seen: &Snapshot, ask: &Ask) -> Vec<GrantId> {
     let owned = seen.holds.iter().filter(|seen| ask.owner.owns(&seen.hold));
     let mut keeps = ask.keeps.clone();
     for grant in owned.map(|seen| seen.hold.grant) {

@@ -1,14 +1,15 @@
 //! Texts are bounded where every way to ask passes: in the acts and the rules that they carry out.
 
-use crate::support::tasks::{finish_ask, plain, review};
+use crate::support::tasks::{finish_ask, id, plain, review};
 use crate::support::{World, ask, exclusive};
-use tenure_core::act::{Acquire, Act, FinishTask, FinishTasks};
+use tenure_core::act::{Acquire, Act, DeleteTasks, FinishTask, FinishTasks, check};
 use tenure_core::rules::tasks::{
-    AddAsk, AddError, Added, EditError, Finish, Finished, ManualChange, NewTask, TaskChange,
+    AddAsk, AddError, Added, EditAsk, EditError, Finish, Finished, ManualChange, NewTask,
+    TaskChange,
 };
 use tenure_core::text::{
-    DESCRIPTION_MAX, KEY_MAX, LIST_MAX, OPERATION_MAX, PAYLOAD_MAX, REASON_MAX, TASK_LABEL_MAX,
-    TITLE_MAX,
+    AUTHOR_MAX, DESCRIPTION_MAX, KEY_MAX, LIST_MAX, OPERATION_MAX, PAYLOAD_MAX, REASON_MAX,
+    TASK_LABEL_MAX, TITLE_MAX,
 };
 use tenure_core::{Ask, BreakAsk, EventKind, Token};
 
@@ -48,6 +49,9 @@ fn a_new_task_with_a_long_text_is_refused() {
     assert!(matches!(add(labels), Err(AddError::Text { .. })));
     let files = NewTask { files: vec!["x".to_owned(); LIST_MAX + 1], ..plain("a") };
     assert!(matches!(add(files), Err(AddError::Text { .. })));
+    let depends_on = (0..=LIST_MAX).map(|number| id(&number.to_string())).collect();
+    let dependent = NewTask { depends_on, ..plain("a") };
+    assert!(matches!(add(dependent), Err(AddError::Text { .. })));
 }
 
 #[test]
@@ -103,4 +107,23 @@ fn a_long_result_is_refused_and_a_long_reason_of_a_failure_is_cut_everywhere() {
         _ => None,
     });
     assert!(cut(&told.expect("an event")));
+}
+
+/// Labels of authors are names of holders, but no rule looks at them.
+#[test]
+fn labels_in_whose_name_something_is_done_are_bounded() {
+    let bounds = |by: String, expected: bool| {
+        let edit = EditAsk { task: id("a"), verb: ManualChange::Cancel, by: by.clone() };
+        let delete = DeleteTasks { task: id("a"), by: by.clone() };
+        let resource = "x".parse().unwrap();
+        let breaks = BreakAsk { resource, token: Token(1), by: by.clone(), reason: "r".to_owned() };
+        let finished = NewTask { finished_by: Some(by.clone()), ..plain("a") };
+        let adds = AddAsk { tasks: vec![finished], by: "me".to_owned() };
+        let added_by = AddAsk { tasks: vec![], by };
+        let checked =
+            [check(&edit), check(&delete), check(&breaks), check(&adds), check(&added_by)];
+        assert_eq!(checked.map(|checked| checked.is_ok()), [expected; 5]);
+    };
+    bounds("ü".repeat(AUTHOR_MAX), true);
+    bounds(long(AUTHOR_MAX), false);
 }

@@ -202,6 +202,7 @@ impl TaskHistory {
             workspace: Default::default(),
             queue: None,
             presence: None,
+            place_for: None,
         }
     }
 

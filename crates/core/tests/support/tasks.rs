@@ -69,6 +69,7 @@ pub fn claim_ask(worker: &str) -> ClaimAsk {
         workspace: Default::default(),
         queue: None,
         presence: None,
+        place_for: None,
     }
 }
 
@@ -141,6 +142,13 @@ impl World {
         loop {
             match self.act(&ClaimTasks { ask: ask.clone(), wider }) {
                 Err(NoClaim::AllTaken { look_wider: true, .. }) if wider < WIDER_MAX => wider += 1,
+                Err(NoClaim::Queue(wait)) => {
+                    let place = ClaimAsk { place_for: Some(wait), ..ask.clone() };
+                    let queued = self.act(&ClaimTasks { ask: place, wider });
+                    if matches!(queued, Err(NoClaim::Deadlock(_))) {
+                        return queued;
+                    }
+                }
                 answer => return answer,
             }
         }

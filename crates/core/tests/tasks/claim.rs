@@ -10,7 +10,7 @@ use tenure_core::rules::tasks::{
 };
 use tenure_core::{
     Ask, Decision, GrantId, Mode, Owner, Part, Pick, Reason, Scope, Section, Snapshot, Status,
-    TaskScope, Token, WaiterSnapshot, WallTime, Workspace,
+    TaskScope, Token, WallTime, Workspace,
 };
 
 fn grants(numbers: std::ops::RangeInclusive<u32>) -> Vec<GrantId> {
@@ -26,7 +26,7 @@ fn in_named(name: &str, section: &str) -> NewTask {
     NewTask { section: Some(section.into()), ..plain(name) }
 }
 
-fn touching(name: &str, files: &[&str]) -> NewTask {
+pub(super) fn touching(name: &str, files: &[&str]) -> NewTask {
     NewTask { files: files.iter().map(|file| (*file).to_owned()).collect(), ..plain(name) }
 }
 
@@ -636,50 +636,4 @@ fn a_claim_says_where_its_worker_works_only_if_that_is_known() {
     assert_eq!(sent(Workspace::default()), None);
     let branch = Workspace { branch: Some("b".into()), ..Workspace::default() };
     assert_eq!(sent(branch), Some(serde_json::json!({"branch": "b"})));
-}
-
-/// Workers that wait for a named task are served in the order in which they came.
-#[test]
-fn waiters_for_a_named_task_are_served_first_come_first_served() {
-    let queue = Some(Duration::from_secs(15));
-    let wait = |worker: &str| ClaimAsk { task: Some(id("a")), queue, ..claim_ask(worker) };
-    let mut world = World::with(vec![in_section("a"), plain("b")]);
-    world.claim("w", "a");
-    let (first, second) = (wait("first"), wait("second"));
-    for ask in [&first, &second] {
-        assert!(matches!(world.try_claim(ask.clone()), Err(NoClaim::NotReady { .. })));
-    }
-    let tickets = |world: &World| -> Vec<(String, u64)> {
-        let seen = world.seen();
-        let one = |seen: &WaiterSnapshot| (seen.waiter.holder.label.clone(), seen.waiter.ticket);
-        seen.waiters.iter().map(one).collect()
-    };
-    let places = tickets(&world);
-    assert_eq!(
-        places.iter().map(|place| place.0.as_str()).collect::<Vec<_>>(),
-        ["first", "second"]
-    );
-    world.try_claim(first.clone()).unwrap_err();
-    assert_eq!(tickets(&world), places, "asking again keeps the place");
-    world.finish_well("w", "a", Finish::Release);
-    assert_eq!(world.last_woken, [first.grants[0]]);
-    let overtaken = world.try_claim(second.clone());
-    assert!(matches!(overtaken, Err(NoClaim::AllTaken { .. })), "{overtaken:?}");
-    let newcomer = world.try_claim(ClaimAsk { task: Some(id("a")), ..claim_ask("late") });
-    assert!(matches!(newcomer, Err(NoClaim::AllTaken { .. })), "{newcomer:?}");
-    let claimed = world.try_claim(first).unwrap();
-    assert_eq!(claimed[0].task.id, id("a"));
-    assert_eq!(tickets(&world), places[1..], "a place that became a claim is over");
-    world.finish_well("first", "a", Finish::Release);
-    world.try_claim(second).unwrap();
-    assert_eq!(tickets(&world), []);
-}
-
-#[test]
-fn a_task_that_nobody_holds_has_no_queue() {
-    let queue = Some(Duration::from_secs(15));
-    let mut world = World::with(vec![plain("a"), after("b", &["a"])]);
-    let ask = ClaimAsk { task: Some(id("b")), queue, ..claim_ask("w") };
-    assert!(matches!(world.try_claim(ask), Err(NoClaim::NotReady { .. })));
-    assert!(world.seen().waiters.is_empty());
 }

@@ -3,6 +3,7 @@
 mod add;
 mod call_off;
 mod claim;
+mod claim_place;
 mod edit;
 mod finish;
 mod finish_all;

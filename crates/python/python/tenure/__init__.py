@@ -16,7 +16,7 @@ from typing import Any, Callable, Dict, List, Optional, TypeVar
 
 from . import _files, _store, aio, errors
 from ._files import JsonUpdate
-from ._held import Held
+from ._held import Held, Takeover
 from ._lock import Lock
 from ._native import version as __version__
 from ._store import Store, default as default_store, open, use
@@ -57,6 +57,7 @@ __all__ = [
     "StoreError",
     "StoreGone",
     "StoreUnavailable",
+    "Takeover",
     "Task",
     "TaskError",
     "Tasks",
@@ -223,8 +224,8 @@ def append_line(
     """Appends one whole line: a text as it is, anything else as JSON.
 
     Lines of several writers never mix. With `sync` the line is on disk when the call returns. It takes the
-    kernel's lock on the file while it writes, and needs no store; in a store of `dialect=memory` also the
-    lock of that folder.
+    kernel's lock on the file while it writes, and needs no store; where the settings choose a store of
+    `dialect=memory` for the file, also the lock of that folder.
     """
     _store.append_line(path, line, timeout=timeout, sync=sync)
 
@@ -235,10 +236,13 @@ def status() -> List[Dict[str, Any]]:
 
 
 class Tasks(_Tasks):
-    """The tasks of the default store, or of this one: each goes to one worker."""
+    """The tasks of the default store, or of this one: each goes to one worker.
+
+    The store is found when it is first used.
+    """
 
     def __init__(self, store: Optional[Store] = None) -> None:
-        super().__init__(_store.native(store))
+        super().__init__(lambda: _store.native(store))
 
 
 def __getattr__(name: str) -> Any:

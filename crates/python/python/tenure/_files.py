@@ -8,7 +8,7 @@ import os
 import time
 from typing import TYPE_CHECKING, Any, Callable, Optional, Tuple, Union
 
-from . import _greenlets, _native, _own_holds, _request
+from . import _callers, _greenlets, _native, _own_holds, _request
 from ._held import Held
 from .errors import Busy, FileError, TenureError, Timeout, busy
 
@@ -53,7 +53,7 @@ class JsonUpdate(_native.ExitsAlways):
     def __enter__(self) -> Any:
         # A file that cannot be replaced is refused before waiting for it.
         path = _native.replaceable_file(self._path)
-        self._take(path)
+        self._take(path, ends_with_block=not _callers.is_generator(1))
         try:
             self._update, self._is_leaving = _native.FileUpdate(path), False
             self._data = self._parsed(self._update.content)
@@ -62,7 +62,7 @@ class JsonUpdate(_native.ExitsAlways):
             raise
         return self._data
 
-    def _take(self, path: str) -> None:
+    def _take(self, path: str, *, ends_with_block: bool) -> None:
         """Holds the file, waiting for it."""
         begun, limit = time.monotonic(), _request.patience(True, self._timeout)
         operation = self._operation or f"update {os.path.basename(self._path)}"
@@ -83,7 +83,7 @@ class JsonUpdate(_native.ExitsAlways):
                 raise busy(Busy if limit == 0 else Timeout, answer)
             held = Held(answer)
             self._hold = held, held._take()
-            _own_holds.add(store, wanted, held)
+            _own_holds.add(store, wanted, held, ends_with_block=ends_with_block)
             if exclusion is not None:
                 waited = time.monotonic() - begun
                 if not exclusion.acquire(None if limit is None else max(limit - waited, 0.0)):

@@ -107,6 +107,73 @@ def note(tasks: _native.Tasks, id: str, text: str) -> None:
     _call(lambda: tasks.note(id, text), lambda done: tasks.start_note(id, text, done))
 
 
+def open_store(
+    url: Optional[str], label: Optional[str], folder: Optional[str]
+) -> _native.Store:
+    """Opens a store."""
+    if not are_used():
+        return _native.Store.open(url, label, folder)
+    gevent: Any = importlib.import_module("gevent")
+    store: _native.Store = gevent.get_hub().threadpool.apply(
+        _native.Store.open, (url, label, folder)
+    )
+    return store
+
+
+def break_hold(store: _native.Store, name: str, token: int, reason: str) -> bool:
+    """Breaks the hold with this token; says whether there was one."""
+    return _call(
+        lambda: store.break_hold(name, token, reason),
+        lambda done: store.start_break_hold(name, token, reason, done),
+    )
+
+
+def verify(store: _native.Store, name: str, token: int) -> bool:
+    """Whether this token holds this resource now."""
+    return _call(
+        lambda: store.verify(name, token),
+        lambda done: store.start_verify(name, token, done),
+    )
+
+
+def add(tasks: _native.Tasks, new: str) -> List[Tuple[str, bool]]:
+    """Adds tasks, as JSON; their ids, and whether each is new."""
+    return _call(lambda: tasks.add(new), lambda done: tasks.start_add(new, done))
+
+
+def list_tasks(
+    tasks: _native.Tasks,
+    status: Optional[str],
+    section: Optional[str],
+    label: Optional[str],
+) -> List[_native.TaskRecord]:
+    """Tasks, oldest first."""
+    return _call(
+        lambda: tasks.list(status, section, label),
+        lambda done: tasks.start_list(status, section, label, done),
+    )
+
+
+def find(tasks: _native.Tasks, text: str) -> _native.TaskRecord:
+    """The task that is meant."""
+    return _call(lambda: tasks.find(text), lambda done: tasks.start_find(text, done))
+
+
+def counts(tasks: _native.Tasks) -> str:
+    """How many tasks there are of each status, as JSON."""
+    return _call(tasks.counts, tasks.start_counts)
+
+
+def change(
+    tasks: _native.Tasks, id: str, change: str, reason: Optional[str]
+) -> _native.TaskRecord:
+    """Changes a task by hand. Returns it."""
+    return _call(
+        lambda: tasks.change(id, change, reason),
+        lambda done: tasks.start_change(id, change, reason, done),
+    )
+
+
 def are_used() -> bool:
     """Whether gevent replaced threads."""
     monkey = sys.modules.get("gevent.monkey")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from typing import List, Optional, Tuple
+from typing import List, NamedTuple, Optional, Tuple
 
-from . import _greenlets, _native
+from . import _callers, _greenlets, _native
 from .errors import Lost
 
 
@@ -29,21 +29,45 @@ class LostEvent:
         return f"<lost: {self.is_set()}>"
 
 
+class Takeover(NamedTuple):
+    """A hold that ended so that another could begin."""
+
+    resource: str
+    #: The label of its holder.
+    holder: str
+    #: Such as "process 12345 on HOST is dead" and "its lease ended 4s ago".
+    reason: str
+
+
 class Held:
     """A hold. It is renewed in the background until it is released, or until its process ends.
 
     In a process forked from its owner the copy counts as lost, and releases nothing.
     """
 
-    __slots__ = ("__weakref__", "_guard", "_process", "_takers", "_was_lost")
+    __slots__ = (
+        "__weakref__",
+        "_caller",
+        "_guard",
+        "_is_handed_over",
+        "_process",
+        "_release_failed",
+        "_takers",
+        "_was_lost",
+    )
 
     def __init__(self, guard: _native.Guard) -> None:
         self._guard = guard
         self._process = os.getpid()
+        self._caller = _callers.current()
+        #: Whether another thread than the one that took it has used it.
+        self._is_handed_over = False
         #: By whom it was taken: by several, if a lock is reentrant.
         self._takers: List[object] = []
         #: Whether it had been lost when it was given back.
         self._was_lost = False
+        #: Whether the store could not be told that it is given back.
+        self._release_failed = False
 
     @property
     def token(self) -> int:
@@ -53,6 +77,7 @@ class Held:
     @property
     def lost(self) -> LostEvent:
         """`lost.is_set()` says whether it was lost; `lost.wait(seconds)` waits for it."""
+        self._notice_caller()
         return LostEvent(self._guard)
 
     @property
@@ -74,9 +99,9 @@ class Held:
         return self._guard.waited
 
     @property
-    def took_over(self) -> List[str]:
-        """The labels of holders that had died or lapsed, and whose hold ended for this one."""
-        return self._guard.took_over
+    def took_over(self) -> List[Takeover]:
+        """The holds that ended for this one, since their holders had died or their leases lapsed."""
+        return [Takeover(*over) for over in self._guard.took_over]
 
     @property
     def trusted_for(self) -> float:
@@ -85,16 +110,19 @@ class Held:
 
     def check(self) -> None:
         """Raises `Lost` if it may not be trusted any more. Costs no access to the store."""
+        self._notice_caller()
         if not self._guard.is_held():
             raise self._lost()
 
     def confirm(self) -> None:
         """Renews now, and raises `Lost` if the store says that it is not held any more."""
+        self._notice_caller()
         if not _greenlets.confirm(self._guard):
             raise self._lost()
 
     def release(self) -> None:
         """Gives it back. Raises `Lost` if it was lost before; does nothing if it was given back."""
+        self._notice_caller()
         self._leave(self._takers[-1] if self._takers else None)
 
     def _take(self) -> object:
@@ -106,7 +134,13 @@ class Held:
     def _leave(self, taker: object) -> None:
         """Gives it back with the last who took it. Can be done again after Ctrl-C."""
         if not self._is_inherited() and not self._leaves_others(taker):
-            self._given_back(_greenlets.release(self._guard))
+            try:
+                was_held = _greenlets.release(self._guard)
+            except Exception:
+                # The guard is gone, and the store may not know of it.
+                self._release_failed = True
+                raise
+            self._given_back(was_held)
 
     def _leaves_others(self, taker: object) -> bool:
         """Whether others who took it go on. Raises `Lost` if it was lost."""
@@ -126,9 +160,13 @@ class Held:
         """Whether it was released or lost, or belongs to the parent process."""
         return self._is_inherited() or not self._guard.is_held()
 
+    def _notice_caller(self) -> None:
+        if not self._is_handed_over and _callers.current() is not self._caller:
+            self._is_handed_over = True
+
     def _kept(self) -> Optional[_native.Guard]:
-        """What is held; `None` if it has ended."""
-        return None if self.has_ended() else self._guard
+        """What is held; `None` if it has ended, or is used by another thread than the one that took it."""
+        return None if self._is_handed_over or self.has_ended() else self._guard
 
     def _is_inherited(self) -> bool:
         return self._process != os.getpid()
@@ -137,6 +175,9 @@ class Held:
         name = ", ".join(self._guard.resources)
         if self._is_inherited():
             return Lost(f"{name} is held by the parent process, not by this one", resource=name)
+        if self._release_failed:
+            hint = "Its lease is not renewed any more and ends by itself."
+            return Lost(f"{name} could not be given back", resource=name, hint=hint)
         if self._guard.is_released() and not self._was_lost:
             return Lost(f"{name} was released", resource=name)
         hint = "It lapsed, or an operator broke it: stop writing. `tenure events` shows which."
@@ -145,6 +186,8 @@ class Held:
     def __repr__(self) -> str:
         if self._is_inherited():
             state = "of the parent process"
+        elif self._release_failed:
+            state = "not given back"
         elif self._guard.is_released() and not self._was_lost:
             state = "released"
         else:

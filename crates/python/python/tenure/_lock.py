@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import functools
 import json
-import threading
 from typing import Any, Callable, Dict, List, Optional, Tuple, TypeVar, cast
 
-from . import _callables, _greenlets, _native, _own_holds, _request
+from . import _callables, _callers, _greenlets, _native, _own_holds, _request
 from ._held import Held
 from .errors import Busy, Deadlock, Timeout, busy
 
@@ -35,7 +34,8 @@ class Lock(_native.ExitsAlways):
         self._blocking = blocking
         self._timeout = timeout
         self._reentrant = reentrant
-        self._holds: Dict[int, List[Tuple[Held, object]]] = {}
+        #: By the thread that took it.
+        self._holds: Dict[_callers.Caller, List[Tuple[Held, object]]] = {}
 
     def acquire(
         self, blocking: Optional[bool] = None, timeout: Optional[float] = None
@@ -43,9 +43,14 @@ class Lock(_native.ExitsAlways):
         """Holds it, and returns the hold.
 
         Raises `Timeout` if it did not become free in time, and `Busy` (which is a `Timeout`) if it is not
-        free and was not waited for. Raises `Deadlock` if the wait would never end: for what this thread
-        holds itself, or for a holder that waits for what this thread holds.
+        free and was not waited for. Raises `Deadlock` if the wait would certainly never end: for what this
+        thread holds itself, or for a holder that waits for what this thread holds.
         """
+        return self._acquire(blocking, timeout, ends_with_block=False)
+
+    def _acquire(
+        self, blocking: Optional[bool], timeout: Optional[float], *, ends_with_block: bool
+    ) -> Held:
         if blocking is None:
             blocking = self._blocking
         limit = _request.patience(blocking, self._timeout if timeout is None else timeout)
@@ -66,7 +71,7 @@ class Lock(_native.ExitsAlways):
                 raise busy(Busy if limit == 0 else Timeout, answer)
             held = Held(answer)
             self._remember(held)
-            _own_holds.add(store, self._wanted, held)
+            _own_holds.add(store, self._wanted, held, ends_with_block=ends_with_block)
             return held
         except BaseException:
             # Ctrl-C just after it was taken.
@@ -76,9 +81,12 @@ class Lock(_native.ExitsAlways):
 
     def _remember(self, held: Held) -> None:
         """This thread holds it by this object."""
-        thread = threading.get_ident()
         # Holds that were given back by their own `release` are forgotten here.
-        own = [one for one in self._holds.get(thread, []) if not one[0]._guard.is_released()]
+        for ended in [thread for thread in list(self._holds) if thread.has_ended]:
+            if not _unreleased(self._holds.get(ended, [])):
+                self._holds.pop(ended, None)
+        thread = _callers.current()
+        own = _unreleased(self._holds.get(thread, []))
         self._holds[thread] = [*own, (held, held._take())]
 
     def try_acquire(self) -> Optional[Held]:
@@ -93,7 +101,7 @@ class Lock(_native.ExitsAlways):
 
         Raises `Lost` if it was lost before, and `RuntimeError` if nothing was taken.
         """
-        thread = threading.get_ident()
+        thread = _callers.current()
         if thread not in self._holds:
             thread = next(iter(self._holds), thread)
         own = self._holds.get(thread)
@@ -111,7 +119,7 @@ class Lock(_native.ExitsAlways):
     @property
     def held(self) -> Optional[Held]:
         """What this thread took last by this object."""
-        own = self._holds.get(threading.get_ident())
+        own = self._holds.get(_callers.current())
         return own[-1][0] if own else None
 
     def locked(self) -> bool:
@@ -147,16 +155,16 @@ class Lock(_native.ExitsAlways):
             raise ValueError("say why the lock is broken")
         broken = []
         for hold in self.status()["holders"]:
-            if self._store().break_hold(hold["resource"], hold["token"], reason):
+            if _greenlets.break_hold(self._store(), hold["resource"], hold["token"], reason):
                 broken.append(hold)
         return broken
 
     def __enter__(self) -> Held:
-        return self.acquire()
+        return self._acquire(None, None, ends_with_block=not _callers.is_generator(1))
 
     def _count(self) -> int:
         """How much this thread holds by this object; see `ExitsAlways`."""
-        return len(self._holds.get(threading.get_ident(), []))
+        return len(self._holds.get(_callers.current(), []))
 
     def _exit(self, error: Optional[BaseException], count: int) -> None:
         """Gives back what was taken last, unless that was done; see `ExitsAlways`."""
@@ -174,6 +182,10 @@ class Lock(_native.ExitsAlways):
         return f"<tenure.Lock {_request.shown(self._wanted)} {state}>"
 
 
+def _unreleased(holds: List[Tuple[Held, object]]) -> List[Tuple[Held, object]]:
+    return [one for one in holds if not one[0]._guard.is_released()]
+
+
 def decorate(lock: Callable[[], Lock], on_busy: str) -> Callable[[F], F]:
     """A decorator that holds the lock while the function runs."""
     if on_busy not in ("raise", "skip"):
@@ -188,7 +200,7 @@ def decorate(lock: Callable[[], Lock], on_busy: str) -> Callable[[F], F]:
         def wrapper(*args: Any, **kwargs: Any) -> Any:
             own = lock()
             try:
-                own.acquire()
+                own._acquire(None, None, ends_with_block=True)
             except Timeout:
                 if on_busy == "skip":
                     return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import threading
-from typing import Any, Callable, Dict, List, Optional, TypeVar
+from typing import Any, Callable, Dict, List, Optional, Tuple, TypeVar
 
 from . import _files, _greenlets, _native, _request
 from ._lock import Lock, decorate
@@ -168,7 +168,7 @@ class Store:
 
     def tasks(self) -> Tasks:
         """The tasks of this store; see `tenure.Tasks`."""
-        return Tasks(self._native)
+        return Tasks(lambda: self._native)
 
     def status(self) -> List[Dict[str, Any]]:
         """All that is held now, with holder, operation, token and the time left."""
@@ -177,7 +177,7 @@ class Store:
 
     def verify(self, name: str, token: int) -> bool:
         """Whether this token holds this resource now: what a program that is written to can ask."""
-        return self._native.verify(name, token)
+        return _greenlets.verify(self._native, name, token)
 
     def __repr__(self) -> str:
         return f"<tenure.Store {self.url} as {self.label}>"
@@ -234,6 +234,8 @@ def make_paths(
 _chosen: Optional[Store] = None
 _default: Optional[Store] = None
 _by_folder: Dict[str, Store] = {}
+#: Whether the files of a folder have a single lock, by the folder and by what the environment chooses.
+_single_locks: Dict[Tuple[str, Optional[str]], bool] = {}
 # Forked processes make their own: the copied one may be locked by a thread that is not there.
 _opening = threading.RLock()
 
@@ -254,7 +256,7 @@ def open(
 ) -> Store:
     """Opens the store that the URL names, or the one that the command would use in a folder."""
     path = None if folder is None else os.fspath(folder)
-    return Store(_native.Store.open(url, label, path))
+    return Store(_greenlets.open_store(url, label, path))
 
 
 def default() -> Store:
@@ -274,6 +276,7 @@ def use(store: Optional[Store]) -> Optional[Store]:
     global _chosen, _default
     before, _chosen, _default = _chosen, store, None
     _by_folder.clear()
+    _single_locks.clear()
     return before
 
 
@@ -305,10 +308,24 @@ def of_file_if_any(path: _files.Path) -> Optional[_native.Store]:
 
 def append_line(path: _files.Path, line: Any, *, timeout: Optional[float], sync: bool) -> None:
     """Appends a line; under the single lock of the folder, if the store that was chosen has one."""
-    if _chosen is not None or "dialect=" in os.environ.get("TENURE_STORE", ""):
-        default().append_line(path, line, timeout=timeout, sync=sync)
+    if _chosen is not None or _has_single_lock(path):
+        of_file(path).append_line(path, line, timeout=timeout, sync=sync)
     else:
         _files.append_line(path, line, timeout=timeout, sync=sync)
+
+
+def _has_single_lock(path: _files.Path) -> bool:
+    """Whether the store that the command would use for a file has one lock for all changes. Opens no store."""
+    folder = os.path.dirname(os.path.realpath(path))
+    place = folder, os.environ.get("TENURE_STORE")
+    found = _single_locks.get(place)
+    if found is None:
+        try:
+            found = os.path.isdir(folder) and _native.has_single_lock(folder)
+        except NoHome:
+            found = False
+        _single_locks[place] = found
+    return found
 
 
 def locked(

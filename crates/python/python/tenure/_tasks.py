@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import os
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, TypeVar, Union
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple, TypeVar, Union
 
 from . import _greenlets, _native, _own_holds
 from ._worker import Worker, storable_text
@@ -193,9 +193,21 @@ class JobLost:
 class Tasks:
     """The tasks of a store; see `tenure.Tasks`."""
 
-    def __init__(self, store: _native.Store) -> None:
-        self._store = store
-        self._tasks = _native.Tasks(store)
+    def __init__(self, find_store: Callable[[], _native.Store]) -> None:
+        self._find_store = find_store
+        self._found: Optional[Tuple[_native.Store, _native.Tasks]] = None
+
+    def _native_part(self) -> Tuple[_native.Store, _native.Tasks]:
+        """The store as it is chosen now, and its tasks."""
+        store = self._find_store()
+        found = self._found
+        if found is None or found[0] is not store:
+            found = self._found = store, _native.Tasks(store)
+        return found
+
+    @property
+    def _tasks(self) -> _native.Tasks:
+        return self._native_part()[1]
 
     def add(
         self,
@@ -222,7 +234,9 @@ class Tasks:
 
     def add_all(self, tasks: Iterable[Dict[str, Any]]) -> List[str]:
         """Adds tasks, all or none: each a dictionary with the arguments of `add`. Returns their ids."""
-        added = self._tasks.add(json.dumps([_new_task(**task) for task in tasks]))
+        added = _greenlets.add(
+            self._tasks, json.dumps([_new_task(**task) for task in tasks])
+        )
         return [id for id, _ in added]
 
     def claim(
@@ -240,15 +254,16 @@ class Tasks:
         """Claims one task after another.
 
         It ends when no task is ready; with a `timeout`, when none became ready for so many seconds, and
-        never with `None`. With `until_empty` it ends when none is ready and none will be: it waits for
+        never with `None`. With a `section` and a `timeout` it ends as soon as nothing is left to do there.
+        With `until_empty` it ends when none is ready and none will be: it waits for
         tasks that others work on. `batch` claims so many at once, which costs one sync for all.
         """
-        runner = self._runner(section, labels, batch, ttl, task, worker)
+        runner = self._runner(section, labels, batch, ttl, task, worker, timeout is not None)
         try:
             while True:
                 work = _greenlets.next_work(runner, 0.0 if until_empty else timeout)
                 if work is not None:
-                    yield self._job(work)
+                    yield self._job(work, ends_with_block=False)
                     if task is not None:
                         return
                 elif not until_empty or not _greenlets.wait_for_more(runner, 1.0):
@@ -256,10 +271,11 @@ class Tasks:
         finally:
             _greenlets.leave(runner)
 
-    def _job(self, work: _native.Work) -> Job:
+    def _job(self, work: _native.Work, *, ends_with_block: bool) -> Job:
         """A job of this thread and task: what they wait for must not be its own."""
-        job = Job(work, self._tasks)
-        _own_holds.add(self._store, None, job)
+        store, tasks = self._native_part()
+        job = Job(work, tasks)
+        _own_holds.add(store, None, job, ends_with_block=ends_with_block)
         return job
 
     def _runner(
@@ -270,8 +286,11 @@ class Tasks:
         ttl: Optional[float],
         task: Optional[str] = None,
         worker: Optional[str] = None,
+        ends_with_section: bool = False,
     ) -> _native.Runner:
-        return self._tasks.runner(section, list(labels), batch, ttl, task, worker)
+        return self._tasks.runner(
+            section, list(labels), batch, ttl, task, worker, ends_with_section
+        )
 
     def worker(
         self,
@@ -289,11 +308,14 @@ class Tasks:
         function works until no task is left.
         """
 
+        def job(work: _native.Work) -> Job:
+            return self._job(work, ends_with_block=True)
+
         def runner(number: int) -> _native.Runner:
             return self._runner(section, labels, batch, ttl, None, str(number))
 
         def decorator(function: Callable[[Job], Any]) -> Worker:
-            return Worker(function, runner, self._job, workers, retry)
+            return Worker(function, runner, job, workers, retry)
 
         return decorator
 
@@ -305,15 +327,16 @@ class Tasks:
         label: Optional[str] = None,
     ) -> List[Task]:
         """Tasks, oldest first."""
-        return [Task(record) for record in self._tasks.list(status, section, label)]
+        listed = _greenlets.list_tasks(self._tasks, status, section, label)
+        return [Task(record) for record in listed]
 
     def get(self, task: str) -> Task:
         """The task with this id, a unique beginning of it, or this title. Raises `NoSuchTask`."""
-        return Task(self._tasks.find(task))
+        return Task(_greenlets.find(self._tasks, task))
 
     def counts(self) -> Dict[str, int]:
         """How many tasks there are of each status."""
-        counts: Dict[str, int] = json.loads(self._tasks.counts())
+        counts: Dict[str, int] = json.loads(_greenlets.counts(self._tasks))
         return counts
 
     def cancel(self, task: str) -> Task:
@@ -341,10 +364,11 @@ class Tasks:
         _greenlets.note(self._tasks, task, text)
 
     def _change(self, task: str, change: str, reason: Optional[str] = None) -> Task:
-        return Task(self._tasks.change(task, change, reason))
+        return Task(_greenlets.change(self._tasks, task, change, reason))
 
     def __repr__(self) -> str:
-        return f"<tenure.Tasks of {self._store.url}>"
+        found = self._found
+        return f"<tenure.Tasks of {found[0].url if found else 'a store that was not needed yet'}>"
 
 
 def _json(value: Any) -> Optional[str]:

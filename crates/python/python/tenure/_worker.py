@@ -114,7 +114,7 @@ class Worker:
         try:
             result = self.function(job)
             finish = _completion(job, result)
-        except (Exception, SystemExit) as error:
+        except (Exception, SystemExit, asyncio.CancelledError) as error:
             failure = error
             finish = self._failure(job, error)
         try:
@@ -133,27 +133,34 @@ class Worker:
         self._stop.clear()
         report = Report()
         numbers = range(1, self._workers + 1)
+        #: Not empty as soon as the workers are being cancelled.
+        ending: List[bool] = []
         tasks = [
-            asyncio.ensure_future(self._work_async(self._runner(number), report, until_empty))
+            asyncio.ensure_future(
+                self._work_async(self._runner(number), report, until_empty, ending)
+            )
             for number in numbers
         ]
         try:
-            await asyncio.gather(*tasks)
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
+            for task in done:
+                task.result()
         finally:
+            ending.append(True)
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
         return report
 
     async def _work_async(
-        self, runner: _native.Runner, report: Report, until_empty: bool
+        self, runner: _native.Runner, report: Report, until_empty: bool, ending: List[bool]
     ) -> None:
         try:
             while not self._stop.is_set():
                 limit = 0.0 if until_empty else STOP_INTERVAL
                 work = await call(lambda done: runner.start_next(limit, done))
                 if work is not None:
-                    await self._do_async(self._job(work), report)
+                    await self._do_async(self._job(work), report, ending)
                 elif until_empty:
                     pause = STOP_INTERVAL
                     if not await call(lambda done: runner.start_wait_for_more(pause, done)):
@@ -161,12 +168,18 @@ class Worker:
         finally:
             await call(runner.start_leave)
 
-    async def _do_async(self, job: Job, report: Report) -> None:
+    async def _do_async(self, job: Job, report: Report, ending: List[bool]) -> None:
         finish, failure = None, None
         try:
             result = await self.function(job)
             finish = _completion(job, result)
-        except (Exception, SystemExit) as error:
+        except (Exception, SystemExit, asyncio.CancelledError) as error:
+            # What the function raised itself fails its task; the end of this worker is no failure.
+            if isinstance(error, asyncio.CancelledError) and (ending or _is_being_cancelled()):
+                if not job.is_finished:
+                    # In the background; the exception may keep the job for long.
+                    job._work.start_finish(json.dumps("release"), _Unheeded())
+                raise
             failure = error
             finish = self._failure(job, error)
         try:
@@ -196,6 +209,22 @@ class Worker:
                 report.lost += 1
             else:
                 report.failed += 1
+
+
+class _Unheeded:
+    """Takes a result that nothing waits for."""
+
+    def __call__(self, result: Any, error: Optional[BaseException]) -> None:
+        pass
+
+    def warn(self, message: str) -> None:
+        pass
+
+
+def _is_being_cancelled() -> bool:
+    """Whether something cancels the running task, as far as Python tells: from 3.11 on."""
+    cancelling = getattr(asyncio.current_task(), "cancelling", None)
+    return cancelling is not None and cancelling() > 0
 
 
 def _completion(job: Job, result: Any) -> Optional[str]:

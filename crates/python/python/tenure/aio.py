@@ -10,7 +10,7 @@ import functools
 from types import TracebackType
 from typing import Any, Awaitable, Callable, Dict, List, Optional, Tuple, Type, TypeVar, cast
 
-from . import _callables, _own_holds, _request, _store
+from . import _callables, _callers, _own_holds, _request, _store
 from ._asyncio import call
 from ._held import Held
 from .errors import Busy, Deadlock, Timeout, busy
@@ -43,6 +43,11 @@ class Lock:
         self, blocking: Optional[bool] = None, timeout: Optional[float] = None
     ) -> Held:
         """Holds it, and returns the hold. Raises `Timeout`, `Busy` or `Deadlock`; see `tenure.Lock`."""
+        return await self._acquire(blocking, timeout, ends_with_block=False)
+
+    async def _acquire(
+        self, blocking: Optional[bool], timeout: Optional[float], *, ends_with_block: bool
+    ) -> Held:
         if blocking is None:
             blocking = self._blocking
         limit = _request.patience(blocking, self._timeout if timeout is None else timeout)
@@ -61,7 +66,7 @@ class Lock:
             raise busy(Busy if limit == 0 else Timeout, answer)
         held = Held(answer)
         self._remember(held)
-        _own_holds.add(store, self._wanted, held)
+        _own_holds.add(store, self._wanted, held, ends_with_block=ends_with_block)
         return held
 
     def _remember(self, held: Held) -> None:
@@ -92,10 +97,15 @@ class Lock:
             return
         # A cancelled task still gives back: it goes on in the background.
         released = asyncio.ensure_future(call(held._guard.start_release))
-        held._given_back(await asyncio.shield(released))
+        try:
+            was_held = await asyncio.shield(released)
+        except Exception:
+            held._release_failed = True
+            raise
+        held._given_back(was_held)
 
     async def __aenter__(self) -> Held:
-        return await self.acquire()
+        return await self._acquire(None, None, ends_with_block=not _callers.is_generator(1))
 
     async def __aexit__(
         self,
@@ -198,7 +208,7 @@ def locked(
                 reentrant=reentrant,
             )
             try:
-                await own.acquire()
+                await own._acquire(None, None, ends_with_block=True)
             except Timeout:
                 if on_busy == "skip":
                     return None

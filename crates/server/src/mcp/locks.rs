@@ -80,9 +80,10 @@ pub(super) async fn acquire_lock(
     if let Some(operation) = arguments.operation {
         request = request.operation(operation);
     }
-    // What the session already holds covers what it asks for.
-    for held in &held {
-        request = request.under(held.grant);
+    // What the session and the commands around it already hold covers what it asks for.
+    let around = call.session.options.around.iter().copied();
+    for grant in held.iter().map(|held| held.grant).chain(around) {
+        request = request.under(grant);
     }
     let attempt = obtain(call, request, view::names(&resources), limit).await?;
     match attempt.filter(|_| !call.is_cancelled()) {

@@ -49,6 +49,7 @@ use sessions::Sessions;
 use std::sync::Arc;
 use std::time::Duration;
 use tenure::agent::KnownSessions;
+use tenure::core::GrantId;
 use tenure::place::StoreLocation;
 use tenure_frontend::naming::CallerFiles;
 use tenure_frontend::rescue::Rescuer;
@@ -74,6 +75,8 @@ pub struct Options {
     pub rescuer: Rescuer,
     /// What an agent is told while no hook of its program was heard of, if its hooks are set up.
     pub without_hooks: Option<String>,
+    /// The grants of the commands around the agent's program: what they hold is not in the agent's way.
+    pub around: Vec<GrantId>,
     /// How many sessions of the protocol one token may have open over HTTP.
     pub sessions_max: usize,
 }
@@ -94,6 +97,7 @@ impl Default for Options {
             files: CallerFiles::Elsewhere,
             rescuer: Rescuer::off(),
             without_hooks: None,
+            around: vec![],
             sessions_max: SESSIONS_MAX,
         }
     }

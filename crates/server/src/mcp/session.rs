@@ -443,7 +443,9 @@ impl Session {
         }
         let Lease { grant, token, ttl, .. } = *lease;
         let is_known = holds.held.iter().any(|held| held.grant == grant);
-        if !is_known && !self.is_of_another_face(grant) {
+        // What covers it may be held by a command around the agent's program, which gives it back.
+        let is_around = self.options.around.contains(&grant);
+        if !is_known && !is_around && !self.is_of_another_face(grant) {
             let resources = lease.resources.clone();
             holds.held.push(Held { grant, token, resources, ttl, task: None, section: None });
         }

@@ -77,7 +77,10 @@ pub(super) async fn claim_task(call: &Call, arguments: ClaimArguments) -> Result
         section_ttl: options.section_ttl,
         runner: Some(call.session.runner()),
         tie: call.session.tie,
-        under: call.session.held().await.iter().map(|held| held.grant).collect(),
+        under: {
+            let held = call.session.held().await;
+            held.iter().map(|held| held.grant).chain(options.around.iter().copied()).collect()
+        },
         workspace: options.rescuer.workspace(),
         ..ClaimRequest::default()
     };
@@ -145,7 +148,9 @@ fn why(none: &NoClaim) -> String {
             why.join("; ")
         }
         NoClaim::AllTaken { .. } => "all are claimed".to_owned(),
-        NoClaim::NotReady { .. } => "it is not ready".to_owned(),
+        NoClaim::NotReady { .. } | NoClaim::Queue(_) | NoClaim::Deadlock(_) => {
+            "it is not ready".to_owned()
+        }
     }
 }
 

@@ -15,7 +15,7 @@ async fn the_document_is_served() {
     for (path, item) in served["paths"].as_object().unwrap() {
         for (method, operation) in item.as_object().unwrap() {
             let responses = operation["responses"].as_object().unwrap();
-            for status in ["400", "401", "403", "429", "503"] {
+            for status in ["400", "401", "403", "429", "503", "504"] {
                 let problem = &responses[status]["content"]["application/problem+json"]["schema"];
                 assert_eq!(problem["$ref"], "#/components/schemas/Problem", "{method} {path}");
             }

@@ -1,7 +1,7 @@
 //! Waiting: in order, woken when the turn comes, and with a place that is kept between requests.
 
 use crate::kit::Server;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::sync::Arc;
 
 const GRANT: &str = "01234567-89ab-cdef-0123-456789abcdef";
@@ -142,4 +142,31 @@ async fn whoever_waits_is_told_when_the_server_stops() {
     claiming.await.unwrap().refused(503, "SHUTTING_DOWN");
     let places = server.client.look_everywhere().await.unwrap().waiters;
     assert_eq!(places.len(), 1, "the place is there when it comes back");
+}
+
+#[tokio::test]
+async fn whoever_claims_a_task_again_with_its_grant_keeps_its_place() {
+    let server = Server::new().await;
+    server.add(json!({ "id": "a", "title": "A" })).await;
+    let held = server.claim(json!({ "task": "a", "as": "worker" })).await;
+    let ask = async |body: &Value| server.post("/v1/tasks/claim", body.clone()).await.good();
+    let mine = json!({ "task": "a", "wait_ms": 1, "grant": GRANT, "as": "patient" });
+    assert_eq!(ask(&mine).await["tasks"], json!([]));
+    server.until_waiting(1).await;
+
+    // Another comes later, and has to stay behind although it asks first when the task is free.
+    let other = json!({ "task": "a", "wait_ms": 1, "as": "hasty" });
+    assert_eq!(ask(&other).await["tasks"], json!([]));
+    server.until_waiting(1).await;
+    server.post("/v1/tasks/a/release", json!({ "grant": held["grant"] })).await.good();
+    assert_eq!(ask(&other).await["tasks"], json!([]));
+    let mine_now = ask(&mine).await["tasks"][0].clone();
+    assert_eq!((&mine_now["grant"], &mine_now["claimed_by"]), (&json!(GRANT), &json!("patient")));
+    server.until_waiting(0).await;
+
+    // With the same grant it is the same claim.
+    let again = ask(&mine).await["tasks"][0].clone();
+    assert_eq!((&again["reason"], &again["token"]), (&json!("already_owned"), &mine_now["token"]));
+    let unnamed = json!({ "grant": GRANT });
+    server.post("/v1/tasks/claim", unnamed).await.refused(400, "USAGE");
 }

@@ -3,6 +3,14 @@
 use crate::kit::{Server, caller, request};
 use axum::http::Method;
 use serde_json::{Value, json};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+use tenure::Client;
+use tenure::store::{
+    Answer as StoreAnswer, Committed, Maintained, Maintenance, Query, Renewal, Renewed, Signal,
+    Store, StoreError, StoreInfo, Transaction, Waited,
+};
 use tenure_server::caller::Role;
 
 fn ids(answer: &Value) -> Vec<&str> {
@@ -212,4 +220,66 @@ async fn notes_are_added_and_given_to_the_next_worker() {
     let is_note = |event: &&Value| event["event"] == "noted";
     let told = events["events"].as_array().unwrap().iter().find(is_note).unwrap();
     assert_eq!((&told["holder"], &told["text"]), (&json!("carol"), &json!("two\nlines")));
+}
+
+/// Counts how often a store is asked.
+struct Counting {
+    store: Arc<dyn Store>,
+    queries: Arc<AtomicUsize>,
+    changes: Arc<AtomicUsize>,
+}
+
+#[async_trait::async_trait]
+impl Store for Counting {
+    fn info(&self) -> StoreInfo {
+        self.store.info()
+    }
+
+    async fn transact(&self, transaction: Transaction) -> Result<Committed, StoreError> {
+        self.changes.fetch_add(1, Ordering::SeqCst);
+        self.store.transact(transaction).await
+    }
+
+    async fn renew(&self, renewals: &[Renewal]) -> Result<Vec<Renewed>, StoreError> {
+        self.store.renew(renewals).await
+    }
+
+    async fn query(&self, query: Query) -> Result<StoreAnswer, StoreError> {
+        self.queries.fetch_add(1, Ordering::SeqCst);
+        self.store.query(query).await
+    }
+
+    async fn wait(&self, signal: Signal, patience: Duration) -> Result<Waited, StoreError> {
+        self.store.wait(signal, patience).await
+    }
+
+    async fn maintain(&self, work: Maintenance) -> Result<Maintained, StoreError> {
+        self.store.maintain(work).await
+    }
+}
+
+/// The number of questions to the store does not depend on how many tasks are added. Now and then a change is
+/// followed by a turn that removes old history, which asks a few questions of its own.
+#[tokio::test]
+async fn a_thousand_tasks_are_added_by_a_few_looks() {
+    let (queries, changes) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let counted = (queries.clone(), changes.clone());
+    let folder = tempfile::tempdir().unwrap();
+    let url = format!("sqlite:{}", folder.path().join("tenure.db").display());
+    let builder = Client::builder()
+        .wrap(move |store| Arc::new(Counting { store, queries: counted.0, changes: counted.1 }));
+    let server = Server::over(builder.open(&url).await.unwrap(), folder);
+    for count in [1, 1000] {
+        let tasks: Vec<Value> =
+            (0..count).map(|number| json!({ "title": number.to_string() })).collect();
+        let before = (queries.load(Ordering::SeqCst), changes.load(Ordering::SeqCst));
+        let answer = server.post("/v1/tasks", json!({ "tasks": tasks })).await.good();
+        assert_eq!(answer["tasks"].as_array().unwrap().len(), count);
+        let queries = queries.load(Ordering::SeqCst) - before.0;
+        let changes = changes.load(Ordering::SeqCst) - before.1;
+        assert!(
+            queries + changes < 10,
+            "{queries} queries and {changes} changes for {count} tasks"
+        );
+    }
 }

@@ -199,6 +199,14 @@ def many_tasks_stay_smooth(url, control):
         opened.assert_quiet()
 
 
+# What changes the direction of the text around it is shown as an escape.
+REORDERING = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+
+def as_shown(title):
+    return REORDERING.sub(lambda found: f"\\u{ord(found.group()):04x}", title)
+
+
 def hostile_titles_are_text(url, control):
     hostile = [
         "<img src=x onerror=\"window.hacked = 1\">",
@@ -234,7 +242,8 @@ def hostile_titles_are_text(url, control):
             card.wait_for()
             assert card.bounding_box()["height"] < 300
             card.locator(".card-title").click()
-            page.wait_for_function("start => document.querySelector('#view-task .task-title')?.textContent.startsWith(start)", arg=title[:200])
+            page.wait_for_function("start => document.querySelector('#view-task .task-title')?.textContent.startsWith(start)", arg=as_shown(title)[:200])
+            assert not REORDERING.search(page.locator("body").inner_text())
             page.go_back()
         assert page.evaluate("window.hacked") is None
         # The page's own mark is the only picture.

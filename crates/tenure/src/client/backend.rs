@@ -252,7 +252,7 @@ impl Local {
         if let Some(actor) = &self.actor {
             actor.check(act)?;
         }
-        act.check().map_err(StoreError::from)?;
+        tenure_core::act::check(act).map_err(StoreError::from)?;
         let mut scope = act.scope();
         if A::LOOKS_FIRST {
             let (decision, answer) = act.decide(&self.store.read(&scope).await?, &*self.witness);

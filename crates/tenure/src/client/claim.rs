@@ -22,7 +22,11 @@ const NEWS_MAX: u32 = 64;
 
 /// A claim in the making: for which tasks, and how patiently.
 ///
-/// Unless told otherwise it does not wait. While it waits, it takes back the tasks of dead workers.
+/// Unless told otherwise it does not wait. While it waits, it takes back the tasks of dead workers. A claim
+/// for a section waits no longer than anything is left to do there.
+///
+/// A claim for a named task takes a place in a queue, which is served first come, first served. It has none
+/// as long as another runner holds the section of the task: that one goes on with the tasks of the section.
 ///
 /// If the future of [`take`](ClaimBuilder::take) is dropped, nothing stays claimed: what the store may have
 /// granted by then is handed back in the background.
@@ -33,6 +37,8 @@ pub struct ClaimBuilder {
     look_every: Duration,
     margin: Duration,
     leaves_idle_sections: bool,
+    ends_with_section: bool,
+    keeps_place: bool,
 }
 
 /// What a claim that waits knows.
@@ -57,6 +63,8 @@ impl Tasks {
             wait: Wait::No,
             look_every: LOOK_EVERY,
             leaves_idle_sections: false,
+            ends_with_section: true,
+            keeps_place: false,
         }
     }
 
@@ -102,6 +110,19 @@ impl ClaimBuilder {
     /// How often to look again at least while waiting; every second unless told otherwise.
     pub fn look_every(mut self, pause: Duration) -> ClaimBuilder {
         self.look_every = pause;
+        self
+    }
+
+    /// Waits for new tasks of its section also when nothing is left to do there.
+    pub fn wait_for_new_tasks(mut self) -> ClaimBuilder {
+        self.ends_with_section = false;
+        self
+    }
+
+    /// Keeps the place in the queue for a named task when the wait is over: a later claim with the same
+    /// [`ClaimRequest::grant`] goes on from there. Without another claim it ends by itself after a while.
+    pub fn keep_place(mut self) -> ClaimBuilder {
+        self.keeps_place = true;
         self
     }
 
@@ -178,11 +199,12 @@ impl ClaimBuilder {
         let (tasks, client) = (&self.tasks, &self.tasks.client);
         let begun = client.inner.clock.now();
         let mut request = self.request.clone();
-        let mut place = ClaimPlace::new(client, &mut request, self.wait);
+        let mut place = ClaimPlace::new(client, &mut request, self.wait, self.keeps_place);
         let queue = place.as_ref().map(|_| PLACE_LEASE);
+        let how = Waits { queue, is_kept: self.keeps_place };
         let mut seen = None;
         loop {
-            let claims = match tasks.claim_or_queue(&request, queue, self.margin).await {
+            let claims = match tasks.claim_or_queue(&request, how, self.margin).await {
                 Ok(claims) => claims,
                 Err(error) => {
                     let waited = client.inner.clock.now().saturating_sub(begun);
@@ -204,7 +226,10 @@ impl ClaimBuilder {
                 continue;
             }
             let waited = client.inner.clock.now().saturating_sub(begun);
-            let left = self.wait.left(waited);
+            let mut left = self.wait.left(waited);
+            if !left.is_zero() && self.is_section_done(&request, &none).await? {
+                left = Duration::ZERO;
+            }
             if seen.is_none() && !left.is_zero() {
                 // Only a worker that has to wait needs to know since when. It must be read before a
                 // look, so that no change after the look is missed; most claims find a task at once.
@@ -213,7 +238,7 @@ impl ClaimBuilder {
             }
             let goes_on = go_on(ClaimWaiting { none: none.clone(), waited, left }).await?;
             let Some(before) = seen.filter(|_| goes_on && !left.is_zero()) else {
-                if let Some(place) = place {
+                if let Some(place) = place.filter(|place| !place.is_over) {
                     place.leave().await?;
                 }
                 return Ok(Claims::None(none));
@@ -234,21 +259,43 @@ impl ClaimBuilder {
     }
 }
 
+impl ClaimBuilder {
+    /// Whether nothing is left to do in the section that is asked for.
+    async fn is_section_done(&self, request: &ClaimRequest, none: &NoClaim) -> Result<bool, Error> {
+        let asks = self.ends_with_section && request.section.is_some() && request.task.is_none();
+        Ok(asks && *none == NoClaim::NothingReady && self.tasks.left(request).await?.is_empty())
+    }
+}
+
+/// How a claim waits.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Waits {
+    /// How long its place in the queue lasts without a sign of life, if it takes one.
+    pub(super) queue: Option<Duration>,
+    /// Whether the place is for a later claim too, and so is not tied to this process.
+    pub(super) is_kept: bool,
+}
+
 /// The place of a claim in the queue for a named task, which is given up when the claim is over.
 struct ClaimPlace<'a> {
     client: &'a Client,
     grant: GrantId,
     task: TaskId,
-    /// Whether the place became a claim.
+    /// Whether the place became a claim, or is left to a later one.
     is_over: bool,
 }
 
 impl<'a> ClaimPlace<'a> {
     /// Lets a request that waits for a named task take a place; `None` if it takes none.
-    fn new(client: &'a Client, request: &mut ClaimRequest, wait: Wait) -> Option<ClaimPlace<'a>> {
+    fn new(
+        client: &'a Client,
+        request: &mut ClaimRequest,
+        wait: Wait,
+        is_kept: bool,
+    ) -> Option<ClaimPlace<'a>> {
         let task = request.task.clone().filter(|_| !wait.left(Duration::ZERO).is_zero())?;
         let grant = *request.grant.get_or_insert_with(|| client.inner.world.new_grant());
-        Some(ClaimPlace { client, grant, task, is_over: false })
+        Some(ClaimPlace { client, grant, task, is_over: is_kept })
     }
 
     fn call_off(&self) -> CallOff {

@@ -51,7 +51,7 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::act::Recover;
-use tenure_core::{Holder, Owner, RECOVERIES_MAX, Retention, Witness};
+use tenure_core::{GrantId, Holder, Owner, RECOVERIES_MAX, Retention, Witness};
 
 /// Lease of a guard, renewed from a third of it: a dead machine is replaced within it, and three
 /// renewals may fail before it is lost.
@@ -79,6 +79,8 @@ pub(crate) struct Inner {
     keeper: Keeper,
     warn: Warn,
     recoveries_max: u32,
+    /// Grants of the commands around this process, which they keep until it ends.
+    around: Vec<GrantId>,
     /// When dead workers were last looked for.
     recovered_at: Arc<Mutex<Option<Duration>>>,
 }
@@ -140,6 +142,7 @@ pub struct ClientBuilder {
     poll_interval: Duration,
     look_only: bool,
     recoveries_max: u32,
+    around: Vec<GrantId>,
     retention: Retention,
     warn: Warn,
     remote: RemoteOptions,
@@ -202,6 +205,13 @@ impl ClientBuilder {
     /// [`RECOVERIES_MAX`](tenure_core::RECOVERIES_MAX) times unless told otherwise.
     pub fn recoveries_max(mut self, times: u32) -> ClientBuilder {
         self.recoveries_max = times;
+        self
+    }
+
+    /// Grants that are kept until this process ends, as by a `tenure run` around it: a request that would
+    /// wait for them without a limit is refused.
+    pub fn around(mut self, grants: impl IntoIterator<Item = GrantId>) -> ClientBuilder {
+        self.around.extend(grants);
         self
     }
 
@@ -306,6 +316,7 @@ impl ClientBuilder {
             keeper,
             warn: self.warn,
             recoveries_max: self.recoveries_max,
+            around: self.around,
             recovered_at: Arc::default(),
         };
         Ok(Client { inner: Arc::new(inner) })
@@ -342,6 +353,7 @@ impl Client {
             poll_interval: Duration::from_secs(5),
             look_only: false,
             recoveries_max: RECOVERIES_MAX,
+            around: vec![],
             retention: Retention::default(),
             warn: Arc::new(|_| ()),
             remote: RemoteOptions::of_user(),
@@ -426,6 +438,7 @@ impl Client {
             ),
             warn: self.inner.warn.clone(),
             recoveries_max: self.inner.recoveries_max,
+            around: self.inner.around.clone(),
             recovered_at: self.inner.recovered_at.clone(),
         };
         Client { inner: Arc::new(inner) }

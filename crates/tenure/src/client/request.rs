@@ -333,7 +333,11 @@ impl Request {
         let (client, wait) = (self.client.clone(), self.wait);
         let margin = self.margin.unwrap_or_else(|| default_margin(self.ttl));
         let (keep_place, is_new) = (self.keep_place, self.is_new);
-        let ask = self.into_ask()?;
+        let mut ask = self.into_ask()?;
+        // A wait with a limit ends.
+        if wait == Wait::Forever {
+            ask.keeps.extend(&client.inner.around);
+        }
         obtain::obtain(&client.inner, ask, Patience { wait, keep_place, is_new }, margin, on_wait)
             .await
     }

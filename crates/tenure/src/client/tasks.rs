@@ -1,5 +1,6 @@
 //! The verbs of tasks.
 
+use super::claim::Waits;
 use super::claimed_work::Work;
 use super::keeper::{BackgroundCleanup, TrackedLease};
 use super::lease::Lease;
@@ -140,7 +141,7 @@ impl Tasks {
     /// If this future is dropped, nothing stays claimed: what the store may have granted by then is
     /// handed back in the background.
     pub async fn claim(&self, request: &ClaimRequest) -> Result<Claims, Error> {
-        self.claim_or_queue(request, None, default_margin(request.ttl)).await
+        self.claim_or_queue(request, Waits::default(), default_margin(request.ttl)).await
     }
 
     /// The same; a named task that is held is queued for, if a place is to last this long. The place is
@@ -148,10 +149,11 @@ impl Tasks {
     pub(super) async fn claim_or_queue(
         &self,
         request: &ClaimRequest,
-        queue: Option<Duration>,
+        Waits { queue, is_kept }: Waits,
         margin: Duration,
     ) -> Result<Claims, Error> {
-        let presence = queue.map(|_| self.client.inner.world.this_process());
+        let waits_here = queue.is_some() && !is_kept;
+        let presence = waits_here.then(|| self.client.inner.world.this_process());
         let ask = ClaimAsk { queue, presence, ..self.ask(request)? };
         let mut act = ClaimTasks { ask, wider: 0 };
         self.recover_now_and_then().await?;
@@ -162,6 +164,15 @@ impl Tasks {
             while matches!(answer, Err(NoClaim::AllTaken { look_wider: true, .. })) && act.wider < 2
             {
                 act.wider += 1;
+                answer = open.perform(&act).await?;
+            }
+            if let Err(NoClaim::Queue(wait)) = answer {
+                let ask = ClaimAsk { place_for: Some(wait), ..act.ask.clone() };
+                let queued = open.perform(&ClaimTasks { ask, wider: 0 }).await?;
+                if let Err(NoClaim::Deadlock(cycle)) = queued {
+                    return Err(Error::Deadlock(cycle));
+                }
+                // It may have become free meanwhile.
                 answer = open.perform(&act).await?;
             }
             let tasks = match answer {
@@ -228,6 +239,7 @@ impl Tasks {
             workspace: request.workspace.clone(),
             queue: None,
             presence: None,
+            place_for: None,
         })
     }
 

@@ -32,6 +32,7 @@ pub struct Runner {
     id: GrantId,
     request: ClaimRequest,
     margin: Duration,
+    ends_with_section: bool,
     section: Mutex<Option<Arc<TrackedLease>>>,
     registration: Registration,
 }
@@ -44,12 +45,18 @@ impl Runner {
         let request = ClaimRequest { runner: Some(id), count: 1, ..request };
         let registration = Registration::new(client, &request);
         let (tasks, section) = (client.tasks(), Mutex::new(None));
-        Runner { tasks, id, request, margin, section, registration }
+        Runner { tasks, id, request, margin, ends_with_section: false, section, registration }
     }
 
     /// How long before its end a claim is no longer trusted.
     pub fn margin(mut self, margin: Duration) -> Runner {
         self.margin = margin;
+        self
+    }
+
+    /// Waits no longer than anything is left to do in the section that it asks for.
+    pub fn end_with_section(mut self) -> Runner {
+        self.ends_with_section = true;
         self
     }
 
@@ -60,7 +67,8 @@ impl Runner {
 
     /// The claim for the next task.
     pub(super) fn claim(&self) -> ClaimBuilder {
-        self.tasks.request(self.request.clone()).margin(self.margin)
+        let claim = self.tasks.request(self.request.clone()).margin(self.margin);
+        if self.ends_with_section { claim } else { claim.wait_for_new_tasks() }
     }
 
     /// Takes the next task by this claim; see [`ClaimBuilder::take_while`].

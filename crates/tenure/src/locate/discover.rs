@@ -9,6 +9,9 @@ use crate::secret::Secret;
 use crate::url::{Address, RemoteOptions, StoreUrl};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use tenure_core::GrantId;
+#[cfg(feature = "file-store")]
+use tenure_core::Resource;
 use tenure_text::config::{ConfigError, Key, Origin, Settings, Sources};
 
 /// The variable with the token that shows a server who asks.
@@ -81,7 +84,8 @@ impl Client {
 impl ClientBuilder {
     /// Opens the store that the `tenure` command would use in the current folder; see
     /// [`Client::discover`]. Label, poll interval, recoveries and server token are those of the
-    /// settings, unless a label was given.
+    /// settings, unless a label was given. Under `tenure run` and `tenure work`, a request that would wait
+    /// without a limit for what these hold is refused.
     pub async fn discover(self) -> Result<Client, DiscoverError> {
         let directory = std::env::current_dir().map_err(DiscoverError::Directory)?;
         self.discover_in(directory).await
@@ -89,13 +93,7 @@ impl ClientBuilder {
 
     /// Opens the store that the `tenure` command would use in this folder.
     pub async fn discover_in(self, directory: PathBuf) -> Result<Client, DiscoverError> {
-        let surroundings = Surroundings::of_process(directory.clone());
-        let place = place::find(&surroundings);
-        let mut sources = Sources::of_process()?;
-        sources.project_file = place.as_ref().ok().map(StoreLocation::config_file);
-        sources.project_is_own = place.as_ref().is_ok_and(|place| place.kind == PlaceKind::User);
-        let settings = Settings::load(&sources)?;
-        let trust = Trust::of_process(surroundings.user_folder()).map_err(LocateError::from)?;
+        let Found { surroundings, place, settings, trust } = Found::in_folder(directory.clone())?;
         let search = Search {
             settings: &settings,
             place: place.as_ref().ok(),
@@ -114,7 +112,8 @@ impl ClientBuilder {
         let mut builder = self
             .poll_interval(settings.duration(Key::PollInterval))
             .recoveries_max(settings.integer(Key::MaxRecoveries))
-            .retention(super::retention(&settings));
+            .retention(super::retention(&settings))
+            .around(grants_around());
         #[cfg(feature = "file-store")]
         let of_dialect = located.url.dialect().defaults().label_variable;
         #[cfg(not(feature = "file-store"))]
@@ -137,6 +136,62 @@ impl ClientBuilder {
         }
         Ok(builder.open_url(located.url).await?)
     }
+}
+
+/// What decides the store of a folder.
+struct Found {
+    surroundings: Surroundings,
+    place: Result<StoreLocation, PlaceError>,
+    settings: Settings,
+    trust: Trust,
+}
+
+impl Found {
+    fn in_folder(directory: PathBuf) -> Result<Found, DiscoverError> {
+        let surroundings = Surroundings::of_process(directory);
+        let place = place::find(&surroundings);
+        let mut sources = Sources::of_process()?;
+        sources.project_file = place.as_ref().ok().map(StoreLocation::config_file);
+        sources.project_is_own = place.as_ref().is_ok_and(|place| place.kind == PlaceKind::User);
+        let settings = Settings::load(&sources)?;
+        let trust = Trust::of_process(surroundings.user_folder()).map_err(LocateError::from)?;
+        Ok(Found { surroundings, place, settings, trust })
+    }
+}
+
+/// The single lock that programs hold for every change of files in this folder, if the store that was chosen
+/// for it has one. Opens no store.
+#[cfg(feature = "file-store")]
+pub fn single_lock_in(directory: &Path) -> Result<Option<Resource>, DiscoverError> {
+    let Found { place, settings, trust, .. } = Found::in_folder(directory.to_owned())?;
+    let Some(text) = settings.text(Key::Store) else { return Ok(None) };
+    let url = text.parse::<StoreUrl>().map_err(LocateError::from)?;
+    let Some(lock) = url.dialect().only_resource() else { return Ok(None) };
+    // A store that its project may not choose is refused.
+    let (place, user) = (place.as_ref().ok(), User::of_process());
+    locate(&Search { settings: &settings, place, directory, trust: &trust, user })?;
+    Ok(Some(lock))
+}
+
+/// The variable with the grant under which `tenure run` or `tenure work` started this process.
+pub const GRANT_VARIABLE: &str = "TENURE_GRANT";
+
+/// The variable with the grants that all commands around this process keep while it runs, separated by
+/// commas.
+pub const KEEPS_VARIABLE: &str = "TENURE_KEEPS";
+
+/// The grants of the commands around this process: a wait for them would be a wait for itself.
+pub fn grants_around() -> Vec<GrantId> {
+    let text = |name| std::env::var_os(name).and_then(|value| value.into_string().ok());
+    let mut grants: Vec<GrantId> = Vec::new();
+    for list in [KEEPS_VARIABLE, GRANT_VARIABLE].into_iter().filter_map(text) {
+        for grant in list.split(',').filter_map(|grant| grant.parse().ok()) {
+            if !grants.contains(&grant) {
+                grants.push(grant);
+            }
+        }
+    }
+    grants
 }
 
 /// Makes the folder of the default store, and refuses a place where locks cannot be trusted.

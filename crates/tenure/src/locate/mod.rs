@@ -21,7 +21,12 @@ use std::path::{Path, PathBuf};
 use crate::place::{PlaceKind, StoreLocation};
 use crate::url::{StoreUrl, UrlError};
 pub use creating::{NotCreated, may_create};
-pub use discover::{DiscoverError, TokenError, path_setting, token_for};
+#[cfg(feature = "file-store")]
+pub use discover::single_lock_in;
+pub use discover::{
+    DiscoverError, GRANT_VARIABLE, KEEPS_VARIABLE, TokenError, grants_around, path_setting,
+    token_for,
+};
 pub use inside::Link;
 pub use ownership::{ForeignOwner, User};
 use tenure_core::{Keep, Retention};

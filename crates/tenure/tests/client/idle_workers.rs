@@ -6,9 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tenure::core::rules::tasks::NewTask;
-use tenure::{Claims, Client, Wait};
+use tenure::{ClaimRequest, Claims, Client, Finish, Next, NoClaim, Runner, Wait};
 
-on_every_store!(changes_of_locks_wake_no_idle_worker);
+on_every_store!(
+    changes_of_locks_wake_no_idle_worker,
+    a_claim_for_a_section_ends_when_nothing_is_left_there,
+    a_worker_of_a_section_waits_for_new_tasks,
+);
 
 async fn changes_of_locks_wake_no_idle_worker(stores: &Stores) {
     let (other, store) = (stores.client("other"), Faulty::new(stores.handle()));
@@ -43,4 +47,49 @@ async fn until(is_so: impl Fn() -> bool) {
     while !is_so() {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
+}
+
+fn of_section(name: &str) -> ClaimRequest {
+    ClaimRequest { section: Some(name.to_owned()), ..ClaimRequest::default() }
+}
+
+fn in_section(title: &str) -> NewTask {
+    NewTask { section: Some("s".to_owned()), ..NewTask::titled(title) }
+}
+
+/// It waits while another works there, and no longer.
+async fn a_claim_for_a_section_ends_when_nothing_is_left_there(stores: &Stores) {
+    let (worker, waiter) = (stores.client("worker"), stores.client("waiter"));
+    worker.tasks().add(vec![in_section("one")]).await.unwrap();
+    let runner = Runner::new(&worker, of_section("s"));
+    let Next::Work(work) = runner.next(Wait::No).await.unwrap() else { panic!("it is ready") };
+    let waits = Arc::new(tokio::sync::Notify::new());
+    let told = waits.clone();
+    let claim = tokio::spawn(async move {
+        let claim = waiter.tasks().request(of_section("s")).wait(Wait::Forever);
+        let go_on = move |_| {
+            told.notify_one();
+            std::future::ready(Ok::<_, tenure::Error>(true))
+        };
+        claim.take_while(go_on).await
+    });
+    waits.notified().await;
+    runner.finish(work, Finish::Complete { result: None }).await.unwrap();
+    let claimed = claim.await.unwrap().unwrap();
+    assert!(matches!(claimed, Claims::None(NoClaim::NothingReady)));
+}
+
+async fn a_worker_of_a_section_waits_for_new_tasks(stores: &Stores) {
+    let (adder, store) = (stores.client("adder"), Faulty::new(stores.handle()));
+    let idle = Client::builder().label("idle").with_store(store.clone()).unwrap();
+    let next = tokio::spawn(async move {
+        let runner = Runner::new(&idle, of_section("s"));
+        let Next::Work(work) = runner.next(Wait::Forever).await.unwrap() else { return false };
+        runner.finish(work, Finish::Complete { result: None }).await.unwrap();
+        true
+    });
+    // It has looked, and found the section empty.
+    until(|| store.changes.load(Ordering::SeqCst) > 0).await;
+    adder.tasks().add(vec![in_section("one")]).await.unwrap();
+    assert!(next.await.unwrap(), "it ended before the task came");
 }

@@ -27,7 +27,8 @@ async fn whoever_is_broken_is_told(stores: &Stores) {
     let store = Faulty::new(stores.handle());
     let one = Client::builder().with_store(store.clone()).unwrap();
     let operator = stores.anonymous();
-    let guard = held(one.request("a").ttl(SHORT).hold().await.unwrap());
+    // A lease so long that no renewal tells the loss.
+    let guard = held(one.request("a").ttl(Duration::from_secs(3600)).hold().await.unwrap());
     let other = held(one.request("b").hold().await.unwrap());
     operator.break_hold("a", guard.token(), "stuck").await.unwrap();
     guard.lost().await;

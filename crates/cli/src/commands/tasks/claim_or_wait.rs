@@ -199,14 +199,12 @@ async fn explain(
         NoClaim::NotFound => not_found(request),
         NoClaim::NothingReady => {
             let left = client.tasks().left(request).await?;
-            // A section in which all is done has no work to wait for.
-            let is_over = request.section.is_some() && left.is_empty();
-            let hope = if is_over { Hope::None } else { Hope::NotYet };
             let failure = Refused::none_ready(request, &left).into();
-            Refusal { failure, headline: "No task is ready.".to_owned(), hope }
+            Refusal { failure, headline: "No task is ready.".to_owned(), hope: Hope::NotYet }
         }
         NoClaim::AllTaken { by: Some(by), .. } => held(context, &by, named.as_ref()),
         NoClaim::AllTaken { why, by: None, .. } => not_ready(named.as_ref(), why, Hope::NotYet),
+        NoClaim::Queue(_) | NoClaim::Deadlock(_) => not_ready(named.as_ref(), vec![], Hope::NotYet),
         NoClaim::NotReady { why } => {
             let hold = match &named {
                 Some(task) => hold_of(client, task).await?,
@@ -285,5 +283,5 @@ fn held(context: &Context, by: &HoldSnapshot, named: Option<&Task>) -> Refusal {
         failure.hint =
             Some(format!("{holder} is your own label: finish or release that task first."));
     }
-    Refusal { failure, headline, hope: if mine { Hope::NotYet } else { Hope::Held } }
+    Refusal { failure, headline, hope: if mine { Hope::None } else { Hope::Held } }
 }

@@ -345,6 +345,7 @@ fn check_texts(task: &NewTask) -> Result<(), TextError> {
     optional("key", &task.key, KEY_MAX)?;
     check_count("labels", task.labels.len(), LIST_MAX)?;
     check_count("files", task.files.len(), LIST_MAX)?;
+    check_count("dependencies", task.depends_on.len(), LIST_MAX)?;
     task.labels.iter().try_for_each(|label| check_name("label", label, TASK_LABEL_MAX))
 }
 

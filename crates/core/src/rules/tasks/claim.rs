@@ -3,12 +3,14 @@
 use crate::decision::{Change, Decision, Write};
 use crate::event::EventKind;
 use crate::handover::{TryOutcome, Workspace};
-use crate::hold::{Hold, Mode, Waiter, Want, compatible, may_exclude};
+use crate::hold::{Hold, Mode, Want, compatible, may_exclude};
 use crate::millis;
-use crate::rules::acquire::{Reason, earlier};
+use crate::rules::acquire::{Reason, earlier, waits_scope};
+use crate::rules::cycle::Cycle;
 use crate::rules::draft::Draft;
 use crate::rules::reap::{TakeoverReason, gone_reason};
 use crate::rules::tasks::EVERYTHING;
+use crate::rules::tasks::claim_place::{TaskWait, enter_queue, queue_up};
 use crate::rules::tasks::finish::later;
 use crate::rules::tasks::heartbeat::renewed;
 use crate::rules::tasks::parts::{ClaimState, claim_state, keeps, kept_section, parts_of};
@@ -58,6 +60,9 @@ pub struct ClaimAsk {
     /// The process that waits, where it is another than the one that the claim is to be tied to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub presence: Option<Evidence>,
+    /// What to take a place in the queue for, as [`NoClaim::Queue`] said: then nothing is claimed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place_for: Option<TaskWait>,
 }
 
 impl ClaimAsk {
@@ -68,6 +73,9 @@ impl ClaimAsk {
 
     /// The same, further back in each section the more often all that was seen was taken.
     pub fn look_wide(&self, wider: usize) -> Scope {
+        if let Some(ask) = self.as_ask() {
+            return waits_scope(&ask);
+        }
         let depth = DEPTHS[wider.min(DEPTHS.len() - 1)];
         let scope = match &self.task {
             Some(id) => {
@@ -131,6 +139,11 @@ pub enum NoClaim {
         /// What it waits for.
         why: Vec<String>,
     },
+    /// The asker owns something, and so has to ask for its place in the queue by
+    /// [`ClaimAsk::place_for`]: a wait that would never end is refused there.
+    Queue(TaskWait),
+    /// Waiting would never end.
+    Deadlock(Cycle),
 }
 
 /// Hands out up to as many tasks as there are grants, first in order first.
@@ -139,6 +152,9 @@ pub fn claim(
     ask: &ClaimAsk,
     witness: &dyn Witness,
 ) -> (Decision, Result<Vec<Claimed>, NoClaim>) {
+    if let Some(wait) = ask.as_ask() {
+        return enter_queue(seen, &wait, witness);
+    }
     if let Some(id) = &ask.task {
         match seen.task(id) {
             None => return (Decision::Nothing, Err(NoClaim::NotFound)),
@@ -150,7 +166,9 @@ pub fn claim(
                 let mut draft = Draft::new(seen, witness);
                 let is_held = task.status == Status::InProgress;
                 let wants = is_held.then(|| vec![Want::exclusive(task.id.resource())]);
-                queue_up(&mut draft, seen, ask, task, wants);
+                if let Some(wait) = queue_up(&mut draft, seen, ask, task, wants) {
+                    return (Decision::Nothing, Err(NoClaim::Queue(wait)));
+                }
                 return (draft.decide(ask.place()), Err(NoClaim::NotReady { why }));
             }
             Some(_) => {}
@@ -193,7 +211,9 @@ pub fn claim(
                 Kind::Path if !is_section_held => Some(task_wants(task)),
                 _ => None,
             });
-            queue_up(&mut round.draft, seen, ask, task, wants);
+            if let Some(wait) = queue_up(&mut round.draft, seen, ask, task, wants) {
+                return (Decision::Nothing, Err(NoClaim::Queue(wait)));
+            }
         }
         let decision = look_again(seen, ask).unwrap_or_else(|| round.draft.decide(ask.place()));
         return (decision, Err(NoClaim::AllTaken { why, by, look_wider }));
@@ -204,47 +224,8 @@ pub fn claim(
 
 impl ClaimAsk {
     /// The grant under which the asker waits, if it does.
-    fn place(&self) -> Option<GrantId> {
+    pub(super) fn place(&self) -> Option<GrantId> {
         self.queue.and_then(|_| self.grants.first().copied())
-    }
-}
-
-/// Gives the asker a place in the queue for what it waits for, or keeps the place that it has. There is none
-/// for a task whose section is held: the runner that keeps it goes on with the tasks in it.
-fn queue_up(
-    draft: &mut Draft<'_>,
-    seen: &Snapshot,
-    ask: &ClaimAsk,
-    task: &Task,
-    wants: Option<Vec<Want>>,
-) {
-    let (Some(grant), Some(ttl)) = (ask.place(), ask.queue) else { return };
-    let place = seen.waiters.iter().find(|seen| seen.waiter.grant == grant);
-    let Some(wants) = place.map(|place| place.waiter.wants.clone()).or(wants) else { return };
-    let holder = match &ask.presence {
-        Some(evidence) => ask.holder.clone().with_evidence(evidence.clone()),
-        None => ask.holder.clone(),
-    };
-    let owned = seen.holds.iter().filter(|seen| ask.owner.owns(&seen.hold));
-    let mut keeps: Vec<GrantId> = owned.map(|seen| seen.hold.grant).collect();
-    keeps.dedup();
-    let waiter = Waiter {
-        grant,
-        ticket: place.map_or(seen.next, |place| place.waiter.ticket),
-        wants,
-        holder,
-        operation: Some(task.title.clone()),
-        keeps,
-        ttl,
-    };
-    match place {
-        Some(_) => draft.write(Write::KeepPlace(waiter)),
-        None => {
-            for want in &waiter.wants {
-                draft.event(want, &ask.holder.label, None, EventKind::Waiting);
-            }
-            draft.write(Write::Wait(waiter));
-        }
     }
 }
 
@@ -394,8 +375,8 @@ impl Round<'_> {
 
     /// The place in the queue in which the asker waits for the named task.
     fn place(&self) -> Option<&WaiterSnapshot> {
-        let grant = self.ask.place()?;
-        self.seen.waiters.iter().find(|seen| seen.waiter.grant == grant)
+        let grant = self.ask.grants.first()?;
+        self.seen.waiters.iter().find(|seen| seen.waiter.grant == *grant)
     }
 
     /// Clears what no longer counts, and says what is in the way.

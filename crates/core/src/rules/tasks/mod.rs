@@ -3,6 +3,7 @@
 mod add;
 mod call_off;
 mod claim;
+mod claim_place;
 mod edit;
 mod finish;
 mod finish_all;
@@ -19,6 +20,7 @@ mod sections;
 pub use add::{AddAsk, AddError, Added, NewTask, add};
 pub use call_off::call_off_claim;
 pub use claim::{ClaimAsk, Claimed, NoClaim, claim, why_not};
+pub use claim_place::TaskWait;
 pub use edit::{EditAsk, EditError, ManualChange, TaskChange, delete, edit};
 pub use finish::{Finish, FinishAsk, Finished, finish, start};
 pub use finish_all::{finish_all, finish_all_look};

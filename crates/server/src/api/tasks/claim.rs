@@ -1,6 +1,6 @@
 //! Handing out tasks.
 
-use crate::api::input::Body;
+use crate::api::input::{Body, usage};
 use crate::api::values::{
     Count, Grant, Label, LeaseMs, SectionName, TaskLabel, TaskName, WaitMs, list,
 };
@@ -43,15 +43,23 @@ pub(super) struct ClaimBody {
     /// A grant of the caller's choice under which it keeps its section from task to task; give it
     /// with heartbeats and at the end of each task too. Without it a section is held with the task.
     runner: Option<Grant>,
+    /// A grant of the caller's choice, for a named task. Ask again with it at once to go on waiting: the
+    /// place in the queue is kept for 15 seconds from one request to the next.
+    grant: Option<Grant>,
 }
 
 /// Takes the next tasks that are ready, or a named one. With each task its section (unless any
 /// number may work in it) and its files are held.
+///
+/// Claims of a named task with `wait_ms` are served first come, first served. A claim has no place in the
+/// queue as long as another runner holds the section of the task. A claim for a section ends as soon as
+/// nothing is left to do there.
 #[utoipa::path(
     post, path = "/v1/tasks/claim", operation_id = "claim_tasks", tag = "tasks", request_body = ClaimBody,
     responses(
         (status = 200, description = "The claimed tasks, or why there is none", body = schema::Claimed),
         (status = 404, description = "TASK_NOT_FOUND: no task has this id"),
+        (status = 400, description = "USAGE: a grant was given without a task"),
     ),
 )]
 pub(super) async fn claim(
@@ -60,6 +68,9 @@ pub(super) async fn claim(
     Body(asked): Body<ClaimBody>,
 ) -> Result<Json<schema::Claimed>, Problem> {
     let client = api.holder(&caller, asked.label.as_ref())?;
+    if asked.grant.is_some() && asked.task.is_none() {
+        return Err(usage("a grant can be chosen only for a named task"));
+    }
     let wait = api.wait(asked.wait_ms);
     let ttl = asked.ttl_ms.map_or(LEASE_DEFAULT, LeaseMs::span);
     let request = ClaimRequest {
@@ -71,9 +82,15 @@ pub(super) async fn claim(
         section_ttl: ttl,
         runner: asked.runner.map(|runner| runner.0),
         tie: Binding::Elsewhere,
+        grant: asked.grant.as_ref().map(|grant| grant.0),
+        // What was claimed by a request whose answer was lost is the asker's.
+        under: asked.grant.iter().map(|grant| grant.0).collect(),
         ..ClaimRequest::default()
     };
-    let claim = client.tasks().request(request.clone()).wait(wait).leave_idle_sections();
+    let mut claim = client.tasks().request(request.clone()).wait(wait).leave_idle_sections();
+    if asked.grant.is_some() {
+        claim = claim.keep_place();
+    }
     let claims = api.unless_stopping(wait, claim.take()).await?;
     let holder = client.holder().label.clone();
     match claims {
@@ -132,5 +149,6 @@ async fn why_none(
             Refusal::locked(&wanted, &busy)
         }
         NoClaim::AllTaken { why, by: None, .. } | NoClaim::NotReady { why } => not_ready(why),
+        NoClaim::Queue(_) | NoClaim::Deadlock(_) => not_ready(vec![]),
     })
 }

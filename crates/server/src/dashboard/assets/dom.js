@@ -18,16 +18,30 @@ function furnish(element, properties, children) {
   for (const [name, value] of Object.entries(properties)) {
     if (value === undefined || value === null || value === false) continue;
     if (name.startsWith('on')) element.addEventListener(name.slice(2), value);
-    else element.setAttribute(name, value === true ? '' : value);
+    else element.setAttribute(name, value === true ? '' : attribute(name, value));
   }
   add(element, children);
   return element;
 }
 
+// Characters that change the direction of the text around them, with which a name can look like another.
+const REORDERING = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+
+/** The text with an escape in the place of each character that reorders text. */
+export function shown(text) {
+  return text.replace(REORDERING, (character) =>
+    `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
+}
+
+/** The value of an attribute; what a person reads or hears of it is text as any other. */
+function attribute(name, value) {
+  return name === 'title' || name === 'aria-label' ? shown(String(value)) : value;
+}
+
 function add(element, children) {
   for (const child of children.flat()) {
     if (child === undefined || child === null || child === false) continue;
-    element.append(child);
+    element.append(typeof child === 'string' ? shown(child) : child);
   }
 }
 
@@ -40,15 +54,16 @@ export function fill(element, ...children) {
 
 /** Sets the text only if it differs, to avoid a needless layout. */
 export function say(element, text) {
-  if (element.textContent !== text) element.textContent = text;
+  const words = typeof text === 'string' ? shown(text) : text;
+  if (element.textContent !== words) element.textContent = words;
 }
 
 /** Sets or removes an attribute only if it differs. */
 export function mark(element, name, value) {
   if (value === undefined || value === null || value === false) {
     if (element.hasAttribute(name)) element.removeAttribute(name);
-  } else if (element.getAttribute(name) !== String(value)) {
-    element.setAttribute(name, value);
+  } else if (element.getAttribute(name) !== String(attribute(name, value))) {
+    element.setAttribute(name, attribute(name, value));
   }
 }
 
