@@ -15,7 +15,7 @@ use tenure::core::{
     Change, Decision, EventKind, GrantId, Keep, NewEvent, Outcome, Revision, Snapshot, Status,
     Token,
 };
-use tenure::store::{Renewal, Renewed, Store, StoreError, StoreExt, TaskFilter, Transaction, Trim};
+use tenure::store::{Renewal, Renewed, StoreError, StoreExt, TaskFilter, Transaction, Trim};
 use tenure::{ClaimRequest, Claims, Client, Wait};
 use tenure_testkit::Etcd;
 use tenure_testkit::etcd::fresh_url;

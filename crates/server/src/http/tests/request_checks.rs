@@ -290,8 +290,7 @@ async fn an_answer_that_does_not_come_ends() {
 
 #[tokio::test]
 async fn a_body_that_does_not_come_ends() {
-    let mut times = Times::default();
-    times.body_silence = Duration::from_millis(100);
+    let times = Times { body_silence: Duration::from_millis(100), ..Times::default() };
     let scene = Scene::build(routes(), None, |_| WithoutTokenFile::LetIn, times).await;
     let frames = futures_util::stream::once(async { Ok::<_, std::io::Error>("begun") });
     let body = Body::from_stream(frames.chain(futures_util::stream::pending()));
