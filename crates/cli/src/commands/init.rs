@@ -48,7 +48,8 @@ pub(crate) async fn run(context: &Context, args: InitArgs) -> Result<i32, Failur
         let fresh = match url {
             // What a server has is known only when it is asked; that also makes the tables.
             StoreUrl::Postgres(_) | StoreUrl::Etcd(_) => {
-                client.look_everywhere().await?.revision.0 == 0
+                client.look_everywhere().await?;
+                client.info().is_new
             }
             _ => fresh,
         };

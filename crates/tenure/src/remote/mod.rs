@@ -74,6 +74,7 @@ impl Remote {
             local: false,
             limits: Limits::LOCAL,
             ended_boots: vec![],
+            is_new: false,
         }
     }
 

@@ -133,6 +133,7 @@ impl Store for MemoryStore {
             local: true,
             limits: Limits::LOCAL,
             ended_boots: vec![],
+            is_new: false,
         }
     }
 

@@ -145,6 +145,9 @@ pub struct StoreInfo {
     /// Earlier boots of the machine that the store is on, which the store saw end: whatever ran
     /// under them is dead. The newest few; empty for a store that lives elsewhere or in memory.
     pub ended_boots: Vec<String>,
+    /// Whether this handle made it when it was first used. A store on disk is made when it is opened: whoever
+    /// opens it can look first.
+    pub is_new: bool,
 }
 
 /// One thing that was checked.

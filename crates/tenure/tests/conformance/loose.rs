@@ -437,6 +437,7 @@ impl Store for Loose {
             local: true,
             limits: self.limits,
             ended_boots: vec![],
+            is_new: false,
         }
     }
 

@@ -3,6 +3,8 @@
 use crate::{StoreLocation, open_with, take};
 use rusqlite::Connection;
 use std::sync::Arc;
+use tenure::Client;
+use tenure::core::Token;
 use tenure::world::SystemClock;
 
 fn column(plain: &Connection, sql: &str) -> Vec<String> {
@@ -57,4 +59,30 @@ async fn their_times_compare_with_those_of_sqlite() {
         assert_eq!(find("acquired_at <= datetime('now')"), ["now"]);
         assert_eq!(find("acquired_at > datetime('now', '-1 day')"), ["now"]);
     }
+}
+
+/// The query of docs/reference.md: a token is checked in the transaction of a program's own rows.
+#[tokio::test]
+async fn a_token_is_checked_together_with_rows_of_ones_own() {
+    let place = StoreLocation::new();
+    let client = Client::builder().with_store(Arc::new(place.open())).unwrap();
+    let first = client.acquire("deploy").await.unwrap();
+    let own = Connection::open(place.path().with_file_name("own.db")).unwrap();
+    own.execute_batch("CREATE TABLE releases (current TEXT); INSERT INTO releases VALUES ('v1')")
+        .unwrap();
+    own.execute("ATTACH ?1 AS tenure", [place.path().to_str().unwrap()]).unwrap();
+    let release = |version: &str, token: Token| {
+        own.execute_batch("BEGIN IMMEDIATE").unwrap();
+        let holds =
+            "SELECT count(*) FROM tenure.holds WHERE resource = 'lock:deploy' AND token = ?1";
+        let counts: u32 = own.query_row(holds, [token.0 as i64], |row| row.get(0)).unwrap();
+        own.execute("UPDATE releases SET current = ?1", [version]).unwrap();
+        own.execute_batch(if counts == 1 { "COMMIT" } else { "ROLLBACK" }).unwrap();
+        column(&own, "SELECT current FROM releases").remove(0)
+    };
+    assert_eq!(release("v2", first.token()), "v2");
+    client.break_hold("deploy", first.token(), "stuck").await.unwrap();
+    let second = client.acquire("deploy").await.unwrap();
+    assert_eq!(release("v3, too late", first.token()), "v2");
+    assert_eq!(release("v3", second.token()), "v3");
 }

@@ -19,6 +19,7 @@ use etcd_client::{Compare, CompareOp, TxnOp};
 use parking_lot::Mutex;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tenure_core::{GrantId, WallTime};
 
@@ -43,6 +44,8 @@ pub(super) struct Handle {
     pub(super) late: tokio::sync::Mutex<()>,
     clock: Arc<dyn Clock>,
     identity: Mutex<Identity>,
+    /// Whether this handle made the store.
+    is_new: AtomicBool,
     /// The sections that had tasks when it was last looked.
     sections: Mutex<BTreeSet<String>>,
     /// How far ready tasks of each section are read.
@@ -76,6 +79,7 @@ impl Handle {
             late: tokio::sync::Mutex::default(),
             clock: options.clock,
             identity: Mutex::default(),
+            is_new: AtomicBool::new(false),
             sections: Mutex::default(),
             windows: Mutex::default(),
         }
@@ -164,6 +168,7 @@ impl Handle {
             ..Write::default()
         };
         if self.connection.write(write).await?.is_some() {
+            self.is_new.store(true, Ordering::Relaxed);
             return Ok(());
         }
         // Something is there: a store that was made meanwhile, or keys of something else.
@@ -180,6 +185,11 @@ impl Handle {
                 ),
             })),
         }
+    }
+
+    /// Whether this handle made the store.
+    pub(super) fn is_new(&self) -> bool {
+        self.is_new.load(Ordering::Relaxed)
     }
 
     /// Fails if this is another store than the one that was opened.

@@ -133,6 +133,7 @@ impl Store for EtcdStore {
             local: false,
             limits: LIMITS,
             ended_boots: vec![],
+            is_new: self.handle.is_new(),
         }
     }
 

@@ -340,6 +340,7 @@ impl Store for FileStore {
             limits: Limits::LOCAL,
             ended_boots: [self.state().ended_boots(), Vec::from_iter(self.ended_boot.clone())]
                 .concat(),
+            is_new: false,
         }
     }
 

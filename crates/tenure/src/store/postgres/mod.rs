@@ -325,6 +325,7 @@ impl Store for PostgresStore {
             local: false,
             limits: Limits::LOCAL,
             ended_boots: vec![],
+            is_new: self.inner.pool.connector().is_new(),
         }
     }
 

@@ -37,6 +37,8 @@ pub(super) struct Connector {
     store_id: OnceLock<String>,
     /// Which host was reached last: it is tried first, so that one that is silent is waited for only once.
     last_reached: AtomicUsize,
+    /// Whether a connection of this process made the tables.
+    is_new: AtomicBool,
 }
 
 /// The configurations of all addresses of one host.
@@ -160,6 +162,11 @@ impl Connector {
         Ok(self.session(self.connect().await?))
     }
 
+    /// Whether a connection of this process made the tables.
+    pub(super) fn is_new(&self) -> bool {
+        self.is_new.load(Ordering::Relaxed)
+    }
+
     /// The id of the store; empty until the first connection.
     pub(super) fn store_id(&self) -> &str {
         self.store_id.get().map_or("", String::as_str)
@@ -174,6 +181,7 @@ impl Manager for Connector {
         let (session, found) =
             self.first_host(|config| async move { self.open(&config).await }).await?;
         let found = schema::ensure(&session, found, self.store_id.get().is_none()).await?;
+        self.is_new.fetch_or(found.made, Ordering::Relaxed);
         match found.process.as_ref() == Some(&self.mark) {
             true => session.keep_settings(found.commits_early).await?,
             false => self.may_prepare.store(false, Ordering::Relaxed),
@@ -204,6 +212,7 @@ impl Pool {
             names,
             store_id: OnceLock::new(),
             last_reached: AtomicUsize::new(0),
+            is_new: AtomicBool::new(false),
         };
         let pool = deadpool::managed::Pool::builder(connector)
             .max_size(size)

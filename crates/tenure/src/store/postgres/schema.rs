@@ -253,6 +253,8 @@ pub(super) struct Found {
     /// Whether the database reports commits before they are on disk, and on that of a synchronous standby,
     /// unless told otherwise.
     pub(super) commits_early: bool,
+    /// Whether the tables were made just now.
+    pub(super) made: bool,
 }
 
 /// Reads it.
@@ -283,6 +285,7 @@ pub(super) async fn look(session: &Session) -> Result<Found, PgError> {
         same_start: row.get(3),
         process: row.get(4),
         commits_early: row.get(5),
+        made: false,
     })
 }
 
@@ -296,8 +299,8 @@ pub(super) async fn ensure(
     let found = match looked {
         Ok(found) => found,
         Err(error) if error.is_missing_table() && may_create => {
-            migrate(session, 0).await?;
-            look(session).await?
+            let made = migrate(session, 0).await?;
+            Found { made, ..look(session).await? }
         }
         Err(error) if error.is_missing_table() => return Err(PgError::Replaced),
         Err(error) => return Err(error),
@@ -317,8 +320,9 @@ pub(super) async fn ensure(
     Ok(found)
 }
 
-/// Brings the tables up to date under a lock, so that of several processes one does it.
-async fn migrate(session: &Session, from: i32) -> Result<(), PgError> {
+/// Brings the tables up to date under a lock, so that of several processes one does it. Says whether they were
+/// made just now.
+async fn migrate(session: &Session, from: i32) -> Result<bool, PgError> {
     session.set_in_transaction(true);
     let begun = session
         .run(
@@ -331,14 +335,16 @@ async fn migrate(session: &Session, from: i32) -> Result<(), PgError> {
         Err(error) => Err(error),
     };
     let ended = match &done {
-        Ok(()) => session.run("COMMIT").await,
+        Ok(_) => session.run("COMMIT").await,
         Err(_) => session.run("ROLLBACK").await,
     };
     session.set_in_transaction(ended.is_err());
-    done.and(ended)
+    let made = done?;
+    ended?;
+    Ok(made)
 }
 
-async fn steps(session: &Session, from: i32) -> Result<(), PgError> {
+async fn steps(session: &Session, from: i32) -> Result<bool, PgError> {
     // Another process may have done it meanwhile.
     let there = session.text("SELECT to_regclass('@meta')").await?;
     let version = match there {
@@ -349,7 +355,7 @@ async fn steps(session: &Session, from: i32) -> Result<(), PgError> {
         None => 0,
     };
     if version > from || (version == from && from == VERSION) {
-        return Ok(());
+        return Ok(false);
     }
     if version == 0 {
         // Where the schema exists, the right to create schemas is not needed.
@@ -365,7 +371,8 @@ async fn steps(session: &Session, from: i32) -> Result<(), PgError> {
             .replace("$FLOOR", &FLOOR_MS.to_string());
         session.run_text(&step).await?;
     }
-    session.run_text(&format!("UPDATE @meta SET version = {VERSION}")).await
+    session.run_text(&format!("UPDATE @meta SET version = {VERSION}")).await?;
+    Ok(version == 0)
 }
 
 /// Why changes that were reported may be missing in these tables.

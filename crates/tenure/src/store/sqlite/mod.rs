@@ -520,6 +520,7 @@ impl Store for SqliteStore {
             local: true,
             limits: Limits::LOCAL,
             ended_boots: self.inner.ended_boots.clone(),
+            is_new: false,
         }
     }
 
