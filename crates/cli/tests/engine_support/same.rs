@@ -152,7 +152,7 @@ const VARIES: [&str; 12] = [
 ];
 
 /// What `doctor` checks of one engine only.
-const OWN_CHECKS: [&str; 21] = [
+const OWN_CHECKS: [&str; 22] = [
     "store",
     "file system",
     "permissions",
@@ -174,6 +174,7 @@ const OWN_CHECKS: [&str; 21] = [
     "space",
     "version",
     "alarms",
+    "grants",
 ];
 
 /// What `doctor` says of clocks that are not this machine's.
@@ -326,7 +327,7 @@ pub fn commands(engine: &Engine, json: bool) {
 
 /// The script names each command that uses a store, so that a new one is not forgotten.
 pub fn every_command_that_uses_a_store_is_compared() {
-    const OTHERWISE: [&str; 17] = [
+    const OTHERWISE: [&str; 18] = [
         // They use no store, or one of their own.
         "append",
         "token",
@@ -346,6 +347,8 @@ pub fn every_command_that_uses_a_store_is_compared() {
         "restore",
         "serve",
         "mcp",
+        // Only for stores on servers.
+        "store",
     ];
     let place = StoreLocation::new();
     let mut command = place.command(crate::support::TENURE);

@@ -45,6 +45,8 @@ fn others_and_a_swarm_share_one_list_and_do_each_task_once() {
     for mut other in others {
         assert!(other.wait().expect("it ends").success());
     }
+    // Shown if a task was worked on twice: whose claim was lost, and why.
+    println!("{said}\n{}", place.ok(&["events", "--last", "1000"]));
     assert_done_once(&place, 120);
     let list = place.json("c/tasks.json");
     assert_eq!(list["goal"], "kept");

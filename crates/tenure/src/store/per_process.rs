@@ -39,7 +39,9 @@ impl PerProcessStore {
 #[async_trait]
 impl Store for PerProcessStore {
     fn info(&self) -> StoreInfo {
-        self.info.clone()
+        let opened = self.here.get().and_then(|opened| opened.as_ref().ok());
+        let is_new = opened.is_some_and(|store| store.info().is_new);
+        StoreInfo { is_new, ..self.info.clone() }
     }
 
     async fn transact(&self, transaction: Transaction) -> Result<Committed, StoreError> {
