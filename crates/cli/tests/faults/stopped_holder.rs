@@ -166,28 +166,47 @@ fn is_stopped_before_its_command_starts(place: &StoreLocation) -> bool {
     dead.kill();
     std::fs::remove_file(place.path("first")).expect("it was made");
     let client = Client::open(&place.url()).expect("the store");
-    let is_held = || {
+    // Looking is quicker than to start a command that looks.
+    let newest_token = || {
         let seen = client.run(client.asynchronous().look_everywhere()).expect("a look");
-        seen.holds.iter().any(|seen| !seen.lapsed())
+        seen.holds.iter().map(|seen| seen.hold.token).max()
     };
-    until("its end", || (!is_held()).then_some(()));
+    let token_of_dead = newest_token();
+    let is_held = || newest_token() > token_of_dead;
+    until("its end", || (place.why("x")["free"] == true).then_some(()));
     // It says whom it took over from, and nobody reads.
     let (mut reader, writer) = full_pipe();
     let words = ["run", "--ttl", "5s", "x", "--", "sh", "-c", "touch $D/started"];
     let tenure = Running::start_mute(place.tenure(&words), writer);
     let has_ended = || state(tenure.id()) == Some('Z');
     until("the next holder", || (is_held() || has_ended()).then_some(()));
+    // What it wrote is seen before it has left the queue of writers.
+    std::thread::sleep(Duration::from_millis(20));
     tenure.signal(Signal::STOP);
     until("it to stop", || matches!(state(tenure.id()), Some('T' | 'Z')).then_some(()));
     let drain = std::thread::spawn(move || std::io::copy(&mut reader, &mut std::io::sink()));
-    if has_ended() || place.path("started").exists() {
+    let missed = |tenure: Running| {
         tenure.signal(Signal::CONT);
         tenure.end();
-        drain.join().expect("a reader").expect("all that was said");
         let _ = std::fs::remove_file(place.path("started"));
+    };
+    if has_ended() || place.path("started").exists() {
+        missed(tenure);
+        drain.join().expect("a reader").expect("all that was said");
         return false;
     }
-    let (successor, grant) = place.acquire(&["x", "-w", "60", "--ttl", "10m"]);
+    let taken = place.run(&["acquire", "x", "-w", "60", "--ttl", "10m", "--json"]);
+    if taken.code != 0 {
+        // Stopped in the middle of a write it keeps all others waiting.
+        assert_eq!(taken.code, 3, "{taken:?}");
+        missed(tenure);
+        drain.join().expect("a reader").expect("all that was said");
+        return false;
+    }
+    let lease: serde_json::Value = serde_json::from_str(&taken.stdout).expect("an answer");
+    let lease = &lease["data"];
+    let successor = lease["token"].as_u64().expect("a token");
+    let grant = lease["grant"].as_str().expect("a grant").to_owned();
     tenure.signal(Signal::CONT);
     let ended = tenure.end();
     assert_eq!(ended.code, 8, "{ended:?}");
