@@ -1,7 +1,7 @@
 //! Crowds of processes that ask for one lock: all wait at the same time, or all come at once. Each is
 //! a copy of one small process, so that thousands fit into a machine. `FAULTS_CROWD=2000` makes the
-//! crowds larger than a build without optimisation can serve beside other tests: so many that wait, and a
-//! quarter of them at once.
+//! crowds on SQLite larger than is quick beside other tests, and `FAULTS_CROWD_FILES` those on files, of which a build
+//! without optimisation serves some hundred: so many that wait, and a quarter of them at once.
 
 use crate::roles::variable;
 use crate::support::{Engine, Running, StoreLocation, until};
@@ -109,25 +109,29 @@ fn wait_in_order(engine: Engine, count: usize) {
     }
 }
 
-fn large_crowd() -> Option<usize> {
-    std::env::var("FAULTS_CROWD").ok().and_then(|count| count.parse().ok())
+fn large_crowd(engine: Engine) -> Option<usize> {
+    let variable = match engine {
+        Engine::Sqlite => "FAULTS_CROWD",
+        Engine::Files => "FAULTS_CROWD_FILES",
+    };
+    std::env::var(variable).ok().and_then(|count| count.parse().ok())
 }
 
 #[test]
 fn hundreds_of_waiting_processes_are_served_in_order_on_sqlite() {
-    wait_in_order(Engine::Sqlite, large_crowd().unwrap_or(500));
+    wait_in_order(Engine::Sqlite, large_crowd(Engine::Sqlite).unwrap_or(500));
 }
 
 /// Fewer, since each reads in the journal what all others wrote.
 #[test]
 fn many_waiting_processes_are_served_in_order_on_files() {
-    wait_in_order(Engine::Files, large_crowd().unwrap_or(150));
+    wait_in_order(Engine::Files, large_crowd(Engine::Files).unwrap_or(150));
 }
 
 #[test]
 fn hundreds_of_processes_that_come_at_once_are_all_served() {
     for (engine, usual) in [(Engine::Sqlite, 500), (Engine::Files, 100)] {
-        let count = large_crowd().map_or(usual, |count| count / 4);
+        let count = large_crowd(engine).map_or(usual, |count| count / 4);
         let place = StoreLocation::with(engine);
         let client = Client::open(&place.url()).expect("the store");
         let crowd = start_crowd(&place, count);
