@@ -91,6 +91,9 @@ pub(super) async fn acquire_lock(
             call.session.keep_lock(&lease).await?;
             // To note it may have taken longer than the lease.
             if !call.client.is_trusted(&lease) {
+                if !lease.is_shared() {
+                    call.client.release(Proof::Grant(lease.grant), Some(&lease.resources)).await?;
+                }
                 return Err(Error::TooLate.into());
             }
             Ok(lease_json(&lease))
